@@ -1,0 +1,1 @@
+"""The commands of `proxgt`, one a module, and what they share."""

@@ -1,0 +1,1 @@
+"""Engines: who holds which rows, and what carries the messages."""

@@ -1,0 +1,1 @@
+"""The table of methods, a family a file: see `proxgt.methods.table`."""

@@ -1,0 +1,102 @@
+"""ProxGT and its three instances (Xin, Das, Khan, Kar; Algorithms 1-4)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from proxgt.consensus import Consensus, Gossip
+from proxgt.estimators import SARAH, Estimator, Minibatch, Size
+from proxgt.methods.base import Cost, Method, as_step_size, rounds_of, step_size_at
+from proxgt.methods.requirements import check_parts
+from proxgt.networks import Network
+from proxgt.oracles import Oracle
+from proxgt.problems import Problem
+from proxgt.records import is_record, record, static
+
+
+class ProxGTState(NamedTuple):
+    """x_{t+1}, y_{t+1} and the estimate at x_t; rows are nodes."""
+
+    x: jax.Array
+    y: jax.Array
+    estimate: Any
+
+
+@record
+class ProxGT(Method):
+    """Proximal gradient tracking (Xin, Das, Khan, Kar; Algorithm 1).
+
+        v_t     ~ gradient of f_i at x_t            estimate
+        y_{t+1} = W^K (y_t + v_t - v_{t-1})         track
+        z_{t+1} = prox_{a h}(x_t - a y_{t+1})       descend
+        x_{t+1} = W^K z_{t+1}                       agree
+
+    The network means of y_{t+1} and v_t agree at every step (eq. 11). Cost: 2K rounds.
+
+    Args:
+        estimator: how v_t is made.
+        step_size: a, a number or a function of the step counted from zero; "auto" for the
+            largest that the theorems' conditions allow in practice, as b, q and B may be.
+        consensus: what W^K is, `Gossip(K)` or `Chebyshev(K)`.
+    """
+
+    estimator: Estimator
+    step_size: Any
+    consensus: Consensus = static(default=Gossip(1))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_size", as_step_size(self.step_size, automatic=True))
+        if not (isinstance(self.estimator, Estimator) and is_record(self.estimator)):
+            raise TypeError(
+                "estimator must be an instance of a class that inherits from Estimator and is "
+                f"decorated with @proxgt.record, got {self.estimator!r}"
+            )
+        if not isinstance(self.consensus, Consensus):
+            raise TypeError(
+                f"consensus must be Gossip(rounds) or Chebyshev(rounds), got {self.consensus!r}"
+            )
+
+    def check(self, problem: Problem, network: Network) -> None:
+        check_parts(self, problem, network)
+
+    def init(self, problem: Oracle, mix: Any, x: jax.Array) -> ProxGTState:
+        del mix
+        return ProxGTState(x, jnp.zeros_like(x), self.estimator.init(problem, x))
+
+    def draw(self, problem: Oracle, keys: jax.Array) -> Any:
+        return self.estimator.draw(problem, keys)
+
+    def step(self, problem: Oracle, mix: Any, state: ProxGTState, draw: Any) -> ProxGTState:
+        x, y, last = state
+        a = step_size_at(self.step_size, last.t)
+        estimate = self.estimator.update(problem, x, last, draw)
+        y = mix(y + estimate.v - last.v)
+        z = problem.prox(x - a * y, a)
+        return ProxGTState(mix(z), y, estimate)
+
+    def cost(self, problem: Problem, steps: int) -> Cost:
+        return Cost(*self.estimator.usage(problem, steps), 2 * rounds_of(self.consensus) * steps)
+
+
+def ProxGT_SA(batch: Size, step_size: Any, consensus: Consensus = Gossip(1)) -> ProxGT:
+    """ProxGT with minibatch stochastic approximation (Algorithm 2)."""
+    return ProxGT(Minibatch(batch), step_size, consensus)
+
+
+def ProxGT_SR_O(
+    batch: Size, period: Size, refresh: Size, step_size: Any, consensus: Consensus = Gossip(1)
+) -> ProxGT:
+    """ProxGT with online SARAH: `refresh` samples every `period` steps (Algorithm 3)."""
+    if refresh is None:
+        raise ValueError("refresh must be an integer >= 1 for ProxGT_SR_O; ProxGT_SR_E has none")
+    return ProxGT(SARAH(batch, period, refresh), step_size, consensus)
+
+
+def ProxGT_SR_E(
+    batch: Size, period: Size, step_size: Any, consensus: Consensus = Gossip(1)
+) -> ProxGT:
+    """ProxGT with finite-sum SARAH: exact gradients every `period` steps (Algorithm 4)."""
+    return ProxGT(SARAH(batch, period), step_size, consensus)

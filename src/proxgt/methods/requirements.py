@@ -1,0 +1,125 @@
+"""What methods ask of their parts, of a problem and of a network, refused by name.
+
+Everything here runs on the host, before any compile, and says what would do instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from proxgt.consensus import Consensus, Polynomial, run_recurrence
+from proxgt.estimators import Estimator, need_exact
+from proxgt.methods.base import Method, as_step_size, named
+from proxgt.networks import Network
+from proxgt.problems import Problem
+from proxgt.records import is_record
+from proxgt.regularizers import Zero
+from proxgt.weights import DENSE
+
+_ROUNDING = 1e-9  # what a computed eigenvalue may be off by
+_GRID = 4097  # points on the spectrum's interval where eigenvalues are too many
+
+
+def settle(method: Method) -> None:
+    """Check the step size, the estimator and the consensus of a method being made.
+
+    Called from `__post_init__`; a schedule given as a plain function is wrapped.
+    """
+    object.__setattr__(method, "step_size", as_step_size(method.step_size))
+    estimator = getattr(method, "estimator", None)
+    if estimator is not None and not (isinstance(estimator, Estimator) and is_record(estimator)):
+        raise TypeError(
+            "estimator must be an instance of a class that inherits from Estimator and is "
+            f"decorated with @proxgt.record, got {estimator!r}"
+        )
+    parts = method.consensus if isinstance(method.consensus, tuple) else (method.consensus,)
+    for part in parts:
+        check_averaging(part)
+
+
+def check_averaging(consensus: Any) -> None:
+    """Refuse what is not a polynomial of a doubly stochastic W."""
+    name = "consensus"
+    if not isinstance(consensus, Consensus):
+        raise TypeError(f"{name} must be Gossip(rounds) or Chebyshev(rounds), got {consensus!r}")
+    if not isinstance(consensus, Polynomial):
+        raise ValueError(
+            f"{name} must keep the network mean, as Gossip(rounds) does, got {consensus!r}"
+        )
+
+
+def check_parts(method: Any, problem: Problem, network: Network) -> None:
+    """Refuse, by the method's name, what its estimator or its consensus cannot serve."""
+    check_estimate(method, problem)
+    check_consensus(method, network)
+
+
+def check_estimate(method: Any, problem: Problem) -> None:
+    """Refuse, by the method's name, a problem that the estimator it was given cannot serve."""
+    with named(method):
+        method.estimator.check(problem)
+
+
+def check_consensus(method: Any, network: Network) -> None:
+    """Refuse, by the method's name, a network that any consensus of it cannot serve."""
+    parts = method.consensus if isinstance(method.consensus, tuple) else (method.consensus,)
+    with named(method):
+        for part in parts:
+            part.check(network)
+
+
+def refuse_population(name: str, estimator: Estimator, problem: Problem, instead: str) -> None:
+    """Refuse, by the method's name, a problem that the estimator it comes with cannot serve."""
+    try:
+        estimator.check(problem)
+    except ValueError:
+        need_exact(problem, name, instead)
+        raise
+
+
+def refuse_regularizer(name: str, problem: Problem, instead: str = "ProxGT") -> None:
+    """Refuse a problem with an h, for a method that has no prox."""
+    if not isinstance(problem.regularizer, Zero):
+        raise ValueError(
+            f"{name} cannot take a regularizer, and the problem has {problem.regularizer!r}: "
+            f"use {instead}, or add a smooth h to the loss"
+        )
+
+
+def refuse_nonsymmetric(name: str, network: Network, instead: str = "ProxGT") -> None:
+    """Refuse a W that is not symmetric."""
+    if not network.symmetric:
+        raise ValueError(
+            f"{name} needs a symmetric W, and that of {network!r} is not: use an undirected "
+            f"graph with weights='metropolis', or {instead}, which takes any doubly stochastic W"
+        )
+
+
+def require_eigenvalues(
+    name: str, consensus: Consensus, network: Network, bound: float, *, attained: bool = False
+) -> None:
+    """Refuse a consensus whose matrix has an eigenvalue below `bound`, or at it.
+
+    `attained` allows the bound itself. W must be symmetric.
+    """
+    least = smallest_eigenvalue(consensus, network)
+    if least < bound - _ROUNDING or (not attained and least <= bound + _ROUNDING):
+        raise ValueError(
+            f"{name} needs the eigenvalues of its consensus matrix {'>=' if attained else '>'} "
+            f"{bound:.4g}, and {consensus!r} on {network!r} has {least:.4g}: use "
+            "weights='lazy-metropolis' or consensus=LazyGossip(1)"
+        )
+
+
+def smallest_eigenvalue(consensus: Consensus, network: Network) -> float:
+    """Of the consensus matrix on a symmetric W; beyond 512 nodes over the spectrum's interval."""
+    if network.nodes == 1:
+        return 1.0
+    if network.nodes <= DENSE:
+        points = np.linalg.eigvalsh(network.W)
+    else:
+        points = np.linspace(*network.spectrum, _GRID)
+    coefficients = consensus.coefficients(network)
+    return float(run_recurrence(points.__mul__, coefficients, np.ones_like(points)).min())
