@@ -1,0 +1,158 @@
+"""What was found of a claim: checks with their numbers, the verdict, the figure, the table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+from scipy import stats
+
+from proxgt import plots
+
+CONFIDENCE = 0.95
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over seeds with its 95 % confidence interval, of Student's t."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Any) -> Interval:
+        """Of one number a seed; a single number is its own interval."""
+        values = np.asarray(values, float).ravel()
+        mean = float(np.mean(values))
+        if len(values) < 2 or not np.isfinite(values).all():
+            return cls(mean, mean, mean)
+        half = float(
+            stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
+            * np.std(values, ddof=1)
+            / np.sqrt(len(values))
+        )
+        return cls(mean, mean - half, mean + half)
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.value:.4g}"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def slopes(x: Any, y: Any) -> np.ndarray:
+    """The least-squares slope of log y against log x for every seed; y is (seeds, points).
+
+    NaN where a seed did not reach some point.
+    """
+    log_x, y = np.log(np.asarray(x, float)), np.asarray(y, float)
+    log_y = np.log(np.where(np.isfinite(y) & (y > 0), y, np.nan))
+    apart = log_x - log_x.mean()
+    return (log_y @ apart) / (apart @ apart)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number that a claim predicts: what it should be and what it is.
+
+    `low` and `high` are what the claim asks `found.value` to lie within.
+    """
+
+    name: str
+    found: Interval
+    low: float
+    high: float
+
+    @classmethod
+    def slope(cls, name: str, x: Any, y: Any, expected: float, within: float) -> Check:
+        """A power law: the slope in log-log axes over seeds, as expected up to `within`."""
+        return cls(name, Interval.of(slopes(x, y)), expected - within, expected + within)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the mean over seeds is where the claim says; NaN is not."""
+        return self.low <= self.found.value <= self.high
+
+    @property
+    def wanted(self) -> str:
+        """The range in words."""
+        if not np.isfinite(self.high):
+            return f"at least {self.low:.4g}"
+        if not np.isfinite(self.low):
+            return f"at most {self.high:.4g}"
+        return f"{self.low:.4g} to {self.high:.4g}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, measured.
+
+    Attributes:
+        checks: what decides; the claim is reproduced when all pass.
+        rows: everything measured, one dict a row, all with the same keys.
+        draw: draws the figure into so many axes, side by side.
+        panels: how many.
+        notes: what a reader should know of how it was measured, or of why it fails.
+    """
+
+    checks: tuple[Check, ...]
+    rows: Sequence[Mapping[str, Any]]
+    draw: Callable[[Sequence[Axes]], None]
+    panels: int = 1
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def verdict(self) -> str:
+        """In one word or two."""
+        return "reproduced" if self.reproduced else "NOT reproduced"
+
+    def save(self, stem: Path, title: str) -> None:
+        """Write stem.csv and stem.png."""
+        with stem.with_suffix(".csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(self.rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.rows)
+        with plots.drawing(stem.with_suffix(".png"), (5.2 * self.panels, 4.2)) as figure:
+            figure.suptitle(title, fontsize=12)
+            self.draw(list(np.atleast_1d(figure.subplots(1, self.panels))))
+
+
+def log_axes(
+    axes: Axes,
+    x: str,
+    y: str,
+    ticks: Sequence[float] | None = None,
+    legend_below: bool = False,
+) -> None:
+    """Both axes logarithmic, labelled, with a plain legend; `ticks` on x as plain numbers."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92")
+    axes.set_axisbelow(True)
+    if ticks is not None:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=9, **(BELOW if legend_below else {}))
+
+
+def guide(axes: Axes, x: Any, y: Any, slope: float, label: str) -> None:
+    """A dotted line of this slope through the geometric middle of the points."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    middle_x, middle_y = np.exp(np.mean(np.log(x))), np.exp(np.mean(np.log(y)))
+    axes.plot(x, middle_y * (x / middle_x) ** slope, ":", color="0.45", label=label)
