@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 import proxgt as pg
 from helpers import regression, square_loss
+from proxgt.engines.messages import say
 from proxgt.engines.partition import cut, partition
 from proxgt.shards import Shards, write_shards
 
@@ -242,6 +244,21 @@ def test_commands_of_one_process_are_refused_under_mpiexec(tmp_path):
     assert (code, out) == (2, "")
     assert err.startswith("proxgt: proxgt compare is of one process, but mpiexec started 2: ")
     assert err.count("\n") == 1
+
+
+def test_a_last_line_is_read_before_the_job_is_aborted(monkeypatch):
+    """mpiexec drops what it has not read by then; here it reads after a while, as when busy."""
+    read, write = os.pipe()
+    monkeypatch.setattr(sys, "stderr", os.fdopen(write, "w"))
+    got = []
+    reader = threading.Timer(0.3, lambda: got.append(os.read(read, 100)))
+    begin = time.monotonic()
+    reader.start()
+    say("why")
+    assert time.monotonic() - begin >= 0.3
+    reader.join()
+    assert got == [b"why\n"]
+    os.close(read)
 
 
 # checkpoints and failures -----------------------------------------------------------------------
