@@ -226,29 +226,38 @@ def test_unequal_shards_use_each_nodes_own_mean():
     np.testing.assert_allclose(risk.gradient(X1), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 5])
-def test_gradients_of_some_nodes_after_others_are_the_same(monkeypatch, at_once):
-    """Five nodes of unequal m_i in groups of 1, 2 (and one left over) and 5."""
+@pytest.mark.parametrize(
+    ("limit", "at_once"),
+    [
+        ("_GROUP", 1),
+        ("_GROUP", 2),
+        ("_GROUP", 5),
+        ("_PART", 1 / 4),
+        ("_PART", 1 / 2),
+        ("_PART", 0.8),
+    ],
+)
+def test_gradients_of_some_samples_after_others_are_the_same(monkeypatch, limit, at_once):
+    """Five nodes of unequal m_i in groups of 1, 2 (and one left over) and 5; parts of a draw."""
     a, b = regression(5, 8, 4)
     shards = [(a[i, : 3 + i], b[i, : 3 + i]) for i in range(5)]
     problem = pg.EmpiricalRisk(square_loss, shards, x0=np.zeros(4))
-    draw = np.array([[0, 2, 1, 0], [3, 3, 3, 3], [4, 0, 1, 2], [5, 5, 0, 1], [6, 2, 6, 2]])
+    draw = np.array([[0, 2, 1, 0, 2], [3] * 5, [4, 0, 1, 2, 3], [5, 5, 0, 1, 4], [6, 2, 6, 2, 6]])
     x = np.random.default_rng(1).standard_normal((5, 4))
-    monkeypatch.setattr(oracles, "_GATHERED", at_once * 4 * (4 + 1) * 8)  # bytes of a node's draw
-    monkeypatch.setattr(oracles, "_CORES", 1)
+    monkeypatch.setattr(oracles, limit, int(at_once * 5 * (4 + 1) * 8))  # bytes of a node's draw
     with jax.enable_x64(True):
-        oracle = problem.oracle(problem.spec(), "float64")
+        oracle = problem.oracle(problem.spec(), "float64").on(1)
         found = np.asarray(oracle.gradients(jnp.asarray(x), jnp.asarray(draw)))
     gradient = square_gradient(a, b)
     assert np.allclose(found, [gradient(i, x[i], draw[i]) for i in range(5)], rtol=0, atol=1e-12)
 
 
-def test_no_copy_of_the_batches_of_all_nodes_is_made(monkeypatch):
-    monkeypatch.setattr(oracles, "_CORES", 4)
+@pytest.mark.parametrize("cores", [1, 4])
+def test_no_copy_of_the_batches_of_all_nodes_is_made(cores):
     n, m, p, batch = 24, 2, 4096, 64  # 25 MB of samples a step
     data = (np.ones((n, m, p), np.float32), np.ones((n, m), np.float32))
     problem = pg.EmpiricalRisk(square_loss, data, x0=np.zeros(p))
-    oracle = problem.oracle(problem.spec(), "float32")
+    oracle = problem.oracle(problem.spec(), "float32").on(cores)
     gradients = jax.jit(lambda oracle, x, draw: oracle.gradients(x, draw))
     made = gradients.lower(oracle, jnp.zeros((n, p)), jnp.zeros((n, batch), jnp.int32)).compile()
     assert made.memory_analysis().temp_size_in_bytes < 12 << 20

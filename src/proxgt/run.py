@@ -64,7 +64,7 @@ class Run:
         )
         self._require_agreement(asked)
         self.problem = self.problem.held_by(self.engine.nodes, self.engine.gathered)
-        self.oracle = self.problem.oracle(self.spec, s.dtype)
+        self.oracle = self.problem.oracle(self.spec, s.dtype).on(self.engine.cores)
         self.meter = Meter(
             self.engine,
             self.problem.evaluator(self.spec, s.dtype),

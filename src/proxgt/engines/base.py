@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from proxgt.cores import usable_cores
+
 
 class Carry(NamedTuple):
     """What goes from step to step: the method's state, and Definition 3's drawn iterate."""
@@ -72,6 +74,7 @@ class Engine(ABC):
     nodes: np.ndarray  # ids of the nodes whose rows are held here
     rank: int = 0
     ranks: int = 1
+    cores: int = len(usable_cores())  # that this process has for itself
 
     @classmethod
     def supervised(cls) -> AbstractContextManager[Any]:

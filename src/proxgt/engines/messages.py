@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from proxgt.cores import usable_cores
 from proxgt.engines.witness import Witness
 
 _SPINS = 300  # polls before a waiting rank gives its core away
@@ -132,16 +133,26 @@ class World:
         self.setting_up = True  # whether ranks meet only in `gathered`
         self.name = f"rank {self.rank}"  # and which nodes it holds, for messages
         self._witness: Witness | None = None
-        here = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
+        self.cores, ranks_a_core = self._shared_out()
         # Ranks beyond the cores must not spin: the rank they wait for needs their core.
-        self.spins = _SPINS if here.Get_size() <= _cores() else 0
-        here.Free()
+        self.spins = _SPINS if ranks_a_core <= 1 else 0
         if self.size > 1:
             self._hook = sys.excepthook
             sys.excepthook = self._uncaught
             said = Path(tempfile.gettempdir()) / f"proxgt-{uuid.uuid4().hex}"
             self._witness = Witness(Path(self.gathered(str(said), "witness")[0]))
             self._witness.name(self.name)
+
+    def _shared_out(self) -> tuple[int, float]:
+        """This rank's share of the cores that the ranks of this machine may use, bound or not;
+        and how many ranks there are to a core."""
+        here = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
+        used = np.zeros(max(usable_cores() | {os.cpu_count() or 1}) + 1, np.uint8)
+        used[list(usable_cores())] = 1
+        here.Allreduce(self.mpi.IN_PLACE, used, op=self.mpi.MAX)
+        cores, ranks = int(used.sum()), here.Get_size()
+        here.Free()
+        return max(1, cores // ranks), ranks / cores
 
     def hold(self, nodes: str) -> None:
         """Name the nodes of this rank in what is said of it."""
@@ -248,13 +259,6 @@ class World:
         begin = time.perf_counter()
         wait(self.mpi.Request.Testall, requests, self.spins)
         self.seconds += time.perf_counter() - begin
-
-
-def _cores() -> int:
-    """Those this process may use; macOS tells only how many there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @functools.cache

@@ -44,7 +44,7 @@ class MpiEngine(Engine):
         self, network: Network, method: Method, dtype: str, seed: int, record_every: int
     ) -> None:
         self._world = world()
-        self.rank, self.ranks = self._world.rank, self._world.size
+        self.rank, self.ranks, self.cores = self._world.rank, self._world.size, self._world.cores
         # Rank 0's, since eigenvectors may differ between machines in their last bits.
         mine = owners(partition(network.adjacency, self.ranks)).tolist()
         self._owner = np.array(self.gathered(mine, "partition")[0])
