@@ -374,6 +374,14 @@ def test_prox_has_its_derivative_in_reverse(case):
     np.testing.assert_allclose(np.dot(backward, tangent), cotangent @ slope, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("h", [TotalVariation(0.5), Simplex(), L1Ball(0.5), L1(0.5)], ids=str)
+def test_a_second_plain_call_of_prox_compiles_nothing(h, compiled):
+    h.prox(draw(0, P), 0.5)
+    before = compiled()
+    h.prox(draw(1, P), 0.7)
+    assert compiled() == before
+
+
 @pytest.mark.parametrize("h", [L2Ball(1.0), GroupL1(0.5, LISTS)], ids=["L2Ball", "GroupL1"])
 def test_the_derivative_at_zero_is_finite(h):
     assert np.isfinite(jax.jit(jax.jacrev(h.prox))(np.zeros(P), 1.0)).all()

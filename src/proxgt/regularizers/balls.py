@@ -127,6 +127,7 @@ class Simplex(Regularizer):
         return like(direction, "radius", self.radius) * vertex
 
 
+@jax.jit
 def project_simplex(v: jax.Array, radius: jax.Array) -> jax.Array:
     """max(v - cut, 0), with the cut at which the entries sum to the radius.
 

@@ -50,6 +50,7 @@ def _signal(x: ArrayLike) -> jax.Array:
     return x
 
 
+@jax.jit
 def _find_jumps(v: jax.Array, threshold: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Sign of u_{i+1} - u_i at the prox u of v, shape (p - 1,), in {-1, 0, 1}; and centres.
 
@@ -75,6 +76,7 @@ def _find_jumps(v: jax.Array, threshold: jax.Array) -> tuple[jax.Array, jax.Arra
     return jumps, centre
 
 
+@jax.jit
 def _levels(
     v: jax.Array, threshold: jax.Array, jumps: jax.Array, centre: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
