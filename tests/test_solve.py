@@ -221,6 +221,19 @@ def test_ctrl_c_ends_with_all_history_kept():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_problem_prints_what_it_is():
+    assert repr(risk()) == "EmpiricalRisk(nodes=5, loss=square_loss, h=L1(strength=0.1))"
+
+
+def test_ctrl_c_at_the_first_record_returns_it():
+    def press(snapshot):
+        raise KeyboardInterrupt
+
+    result = pg.solve(risk(), RING, METHOD, 100, record_every=10, callbacks=[press])
+    assert result.status == "interrupted"
+    assert result.history["step"].tolist() == [0]
+
+
 # output -------------------------------------------------------------------------------------
 
 
@@ -294,6 +307,8 @@ def test_result_round_trip(tmp_path):
     assert (loaded.status, loaded.run) == (result.status, result.run)
     frame = result.history.to_pandas()
     assert frame["samples"].tolist() == result.history["samples"].tolist() == [0, 14, 28, 40]
+    with pytest.raises(ValueError, match=r"directory must be a directory, but .* in a file"):
+        result.save(tmp_path / "run" / "history.csv")
     with pytest.raises(ValueError, match="no result"):
         pg.Result.load(tmp_path)
     (tmp_path / "result.json").write_text("{")
@@ -389,6 +404,10 @@ NAN = np.where(np.arange(P) == 2, np.nan, A)
             lambda: pg.solve(risk(), RING, pg.ProxGT_SA(1, lambda t: 0.1 - 0.05 * t), 4),
             r"step_size\(2\) must be > 0, got 0",
         ),
+        (
+            lambda: pg.solve(risk(), RING, pg.ProxGT_SA(1, lambda t: 0.1 * jnp.ones(2)), 4),
+            r"step_size\(0\) must be a scalar, got shape \(2,\)",
+        ),
         (lambda: pg.Minibatch(2**31), "batch must be an integer <= 2147483647"),
         (lambda: pg.Gossip(0), "rounds"),
         (
@@ -407,8 +426,14 @@ NAN = np.where(np.arange(P) == 2, np.nan, A)
         (lambda: pg.solve(risk(), RING, METHOD, metric_step=-1), "metric_step must be > 0"),
         (lambda: pg.solve(risk(), RING, METHOD, seed=-1), "seed must be an integer >= 0"),
         (lambda: pg.solve(risk(), RING, METHOD, seed=2**32), "seed must be an integer <= "),
-        (lambda: pg.solve(risk(), RING.W, METHOD), r"network must be a Network, got array.*\)$"),
+        (
+            lambda: pg.solve(risk(), RING.W, METHOD),
+            r"network must be a Network, such as Network\(graph\), got array.*\)$",
+        ),
         (lambda: pg.solve(risk(), RING, METHOD, resume=True), "resume=True needs checkpoint"),
+        (lambda: pg.solve(risk(), RING, METHOD, checkpoint=3), "checkpoint must be the path"),
+        (lambda: pg.solve(risk(), RING, METHOD, checkpoint=__file__), "is or lies in a file"),
+        (lambda: pg.EmpiricalRisk(square_loss, [A, B]), "for arrays .* give a tuple"),
         (lambda: pg.solve(risk(), RING, METHOD, callbacks=print), "callbacks must be a sequence"),
         (lambda: pg.solve(risk(), RING, METHOD, callbacks=[3]), r"functions, got \[3\]"),
         (lambda: pg.solve(RING, risk(), METHOD), "problem must be a Problem"),

@@ -79,13 +79,16 @@ class Run:
 
     @staticmethod
     def _check(problem: Any, network: Any, method: Any) -> None:
-        for name, value, kind in (
-            ("problem", problem, Problem),
-            ("network", network, Network),
-            ("method", method, Method),
+        for name, value, kind, example in (
+            ("problem", problem, Problem, "EmpiricalRisk(loss, data)"),
+            ("network", network, Network, "Network(graph)"),
+            ("method", method, Method, "ProxGT_SA(batch, step_size)"),
         ):
             if not isinstance(value, kind):
-                raise TypeError(f"{name} must be a {kind.__name__}, got {checks.shortened(value)}")
+                raise TypeError(
+                    f"{name} must be a {kind.__name__}, such as {example}, "
+                    f"got {checks.shortened(value)}"
+                )
         if problem.nodes != network.nodes:
             raise ValueError(
                 f"the problem has {problem.nodes} nodes and the network {network.nodes}: "
@@ -159,18 +162,18 @@ class Run:
         callbacks: Sequence[Callable[[Snapshot], Any]],
     ) -> None:
         """Chunks until something ends the run."""
-        if self.step == 0:
-            self._publish(store, report, callbacks)
         with Interrupts() as interrupts:
-            while self._goes_on():
-                try:
+            try:
+                if self.step == 0:
+                    self._publish(store, report, callbacks)
+                while self._goes_on():
                     if any(self.engine.gathered(interrupts.asked, "interrupt")):
                         raise KeyboardInterrupt
                     self._chunk()
                     if self.status != "diverged":
                         self._publish(store, report, callbacks)
-                except KeyboardInterrupt:
-                    self.status = "interrupted"
+            except KeyboardInterrupt:
+                self.status = "interrupted"
 
     def _goes_on(self) -> bool:
         if self.status != "step limit":
