@@ -562,7 +562,7 @@ REFUSED = {
     "column sum": (lambda: Network.from_weights([[0.5, 0.5], [0.6, 0.4]]), "column 0 sums to 1.1"),
     "rounded": (
         lambda: Network.from_weights([[0.3333, 0.6667], [0.6667, 0.3332]]),
-        "row 1 sums to 0.9999; Network",
+        "row 1 sums to 0.9999; compute it in float64",
     ),
     "given disconnected": (lambda: Network.from_weights(np.eye(2)), "no path between 0 and 1"),
     "periodic": (
@@ -601,7 +601,7 @@ def test_refused_with_a_reason(name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Network("ring"), "networkx graph, got str"),
+        (lambda: Network("ring"), r"got 'ring'; Network\(graph\) takes networkx graphs"),
         (lambda: Network(None), "got NoneType"),
         (lambda: Network([["a"]]), "numeric array"),
         (lambda: Network.ring(3.0), "n must be an integer >= 1, got 3.0"),

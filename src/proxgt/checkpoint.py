@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from proxgt import checks
 from proxgt._version import __version__
 from proxgt.engines.base import Carry, Engine
 from proxgt.fingerprint import difference
@@ -40,11 +41,10 @@ class Checkpoint:
     """One run's checkpoint in a directory."""
 
     def __init__(self, directory: str | Path, identity: Mapping[str, str], engine: Engine) -> None:
-        self.directory = Path(directory)
+        self.directory = checks.directory("checkpoint", directory)
         self._identity = dict(identity)
         self._engine = engine
         self._recorded: int | None = None  # rows of history.csv that this process wrote
-        self.directory.mkdir(parents=True, exist_ok=True)
 
     @property
     def exists(self) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import os
 import reprlib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,4 +109,18 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
         return value
     near = difflib.get_close_matches(str(value), choices, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}{hint}")
+    raise ValueError(
+        f"{name} must be one of {', '.join(map(repr, choices))}, got {shortened(value)}{hint}"
+    )
+
+
+def directory(name: str, value: Any) -> Path:
+    """A directory, made where there is none."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} must be the path of a directory, got {shortened(value)}")
+    path = Path(value)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{name} must be a directory, but {path} is or lies in a file") from None
+    return path

@@ -54,8 +54,8 @@ def read_square(name: str, value: Any) -> sp.csr_array:
         value = finite_array(name, value)
     else:
         raise TypeError(
-            f"{name} must be a square array, dense or sparse, or a networkx graph, "
-            f"got {type(value).__name__}"
+            f"{name} must be a square array, dense or sparse, got {checks.shortened(value)}; "
+            "Network(graph) takes networkx graphs too, and Network.ring(n) makes a ring"
         )
     shape = np.shape(value)
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:

@@ -265,7 +265,7 @@ def _require_doubly_stochastic(W: sp.csr_array) -> None:
             raise ValueError(
                 "W must be doubly stochastic (Assumption 2): every row and column must sum "
                 f"to 1 within {STOCHASTIC:g}, but {name} {worst} sums to {sums[worst]:.10g}; "
-                "Network(graph) builds such a W from a graph"
+                "compute it in float64, or let Network(graph) build one"
             )
 
 

@@ -156,7 +156,10 @@ def _lay_out(shards: tuple[np.ndarray, ...], lengths: np.ndarray) -> np.ndarray:
     """
     tails = {a.shape[1:] for a in shards}
     if len(tails) > 1:
-        raise ValueError(f"data must have samples of one shape at all nodes, got {sorted(tails)}")
+        raise ValueError(
+            f"data must have samples of one shape at all nodes, got {sorted(tails)}; in a list "
+            "each entry is a node: for arrays (nodes, m, ...) side by side give a tuple"
+        )
     out = np.empty((int(lengths.sum()), *shards[0].shape[1:]), np.result_type(*shards))
     begin = 0
     for shard, length in zip(shards, lengths, strict=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from proxgt import checks
 from proxgt._version import __version__
 from proxgt.history import History
 from proxgt.params import ParamSpec, from_structure, structure_of
@@ -77,8 +78,7 @@ class Result:
 
     def save(self, directory: str | Path) -> Path:
         """Write `arrays.npz`, `history.csv` and `result.json` into a directory."""
-        directory = Path(directory)
-        directory.mkdir(parents=True, exist_ok=True)
+        directory = checks.directory("directory", directory)
         solution = ParamSpec.of(self.solution).vector(self.solution)
         np.savez(
             directory / "arrays.npz",

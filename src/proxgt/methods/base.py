@@ -109,6 +109,8 @@ def check_schedule(step_size: Any, steps: int) -> None:
             "step_size must be a number or a JAX function of the step, such as "
             f"lambda t: 0.1 / (1 + t), but it raised {type(error).__name__}: {first_line(error)}"
         ) from error
+    if sizes.shape != times.shape:
+        raise TypeError(f"step_size(0) must be a scalar, got shape {sizes.shape[1:]}")
     wrong = np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))
     for k in wrong[:1]:
         checks.positive_number(f"step_size({times[k]})", sizes[k].item())

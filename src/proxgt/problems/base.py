@@ -48,6 +48,10 @@ class Problem(ABC):
 
     # -- for the user ---------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        loss = getattr(self.loss, "__name__", self.loss)
+        return f"{type(self).__name__}(nodes={self.nodes}, loss={loss}, h={self.regularizer})"
+
     def objective(self, x: Any) -> float:
         """Psi(x) at one x, a params pytree (or its flat vector)."""
         with jax.enable_x64(self.precision == "float64"):
