@@ -200,6 +200,41 @@ def test_wrong_arguments_are_named(case, options, message):
         plan(problem, network, **({"epsilon": 1.0, "given": known, "timed": False} | options))
 
 
+@pytest.mark.parametrize("guarantee", [True, False])
+@pytest.mark.parametrize("epsilon", [1e-7, 1e-170])
+def test_an_epsilon_that_no_run_could_reach_is_refused_by_name(case, guarantee, epsilon):
+    problem, network, _, known = case
+    with pytest.raises(ValueError, match=f"epsilon={epsilon:g} is too small"):
+        plan(problem, network, epsilon, guarantee=guarantee, given=known, timed=False)
+
+
+def test_a_method_that_no_run_could_count_leaves_the_others(case):
+    """b of SA and B of SR-O are at least 76 nu^2/(n epsilon^2), here above 2^31."""
+    problem, network, epsilon, known = case
+    nu = Constant.of(1e4 * epsilon * np.sqrt(network.nodes), "given")
+    found = plan(problem, network, epsilon, given=dataclasses.replace(known, nu=nu), timed=False)
+    assert {choice.name for choice in found.choices} == {"SR-E"}
+
+
+def test_given_constants_must_be_of_this_problem(case):
+    problem, network, epsilon, known = case
+    more = pg.Network.ring(network.nodes + 1)
+    for other, options, message in (
+        (more, {"given": known}, "they must agree"),
+        (network, {"given": dataclasses.replace(known, nodes=99)}, "given must be of this problem"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plan(problem, other, epsilon, timed=False, **options)
+    with pytest.raises(TypeError, match=r"given must be theory\.constants"):
+        plan(problem, network, epsilon, timed=False, given=known.scales())
+
+
+def test_a_pilot_stays_short_however_small_epsilon_is():
+    problem, network = pg.tasks.noisy_quadratic(2, 2, 1.0, 0.5), pg.Network.complete(2)
+    found = plan(problem, network, 1e-3, guarantee=False, timed=False)
+    assert found.pilot.samples <= 100 * 10_000
+
+
 @pytest.mark.slow
 def test_predicted_seconds_are_of_the_right_order(case):
     problem, network, epsilon, known = case

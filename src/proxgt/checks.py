@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-_MOST = 2**31 - 1  # what compiled code counts by is an int32
+MOST = 2**31 - 1  # what compiled code counts by is an int32
 _MOST_SEED = 2**32 - 1  # the seeds that give the same keys with and without 64-bit integers
 
 _shown = reprlib.Repr()
 _shown.maxother = 80
 
 
-def positive_int(name: str, value: Any, *, least: int = 1, most: int = _MOST) -> int:
+def positive_int(name: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """An integer from `least` to `most`; not an array that holds one, which has no hash."""
     try:
         number = operator.index(value)

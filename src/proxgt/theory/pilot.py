@@ -25,6 +25,7 @@ PRACTICAL = {"SA": replace(_SARAH, tracking=2), "SR-O": _SARAH, "SR-E": _SARAH}
 LEAST_SHARE = 0.5  # of epsilon^2 that the pilot's sum may take
 _SAFETY = 1.3
 _MOST = 100
+_MOST_SAMPLES = 10_000  # a step: the pilot stays short however small epsilon is
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def run_pilot(
 ) -> Pilot:
     """Run Theorem 3's SARAH, or enough samples, until the running average is below epsilon^2/2.
 
-    At most 100 steps. Where they do not do, the sum so far grows in proportion to what is
-    left of `gap`, Delta with a bound in it where there is one.
+    At most 100 steps of 10,000 samples. Where they do not do, the sum so far grows in
+    proportion to what is left of `gap`, Delta with a bound in it where there is one.
     """
     a = 1 / (PRACTICAL["SA"].curvature * scales.smoothness)
     target = LEAST_SHARE * epsilon**2
@@ -91,4 +92,5 @@ def _estimator(problem: Problem, scales: Scales, target: float) -> Estimator:
     if problem.exact:
         b = max(1, round(np.sqrt(scales.samples / scales.nodes)))
         return SARAH(b, max(1, round(np.sqrt(scales.samples * scales.nodes))))
-    return Minibatch(max(1, int(np.ceil(scales.nu**2 / (scales.nodes * target)))))
+    b = min(_MOST_SAMPLES, scales.nu**2 / max(scales.nodes * target, 1e-300))
+    return Minibatch(max(1, int(np.ceil(b))))

@@ -19,7 +19,7 @@ from proxgt.theory.bounds import (
     conditions,
 )
 from proxgt.theory.choices import Choice, cheapest, choice_of
-from proxgt.theory.constants import Constants, constants
+from proxgt.theory.constants import Constants, constants, require_pair
 from proxgt.theory.pilot import LEAST_SHARE, PRACTICAL, Pilot, run_pilot
 from proxgt.theory.search import Mixing, Price, Usage, mixings, search
 from proxgt.theory.timing import StepTime, step_time
@@ -135,8 +135,9 @@ def plan(
         given: the constants, where `constants` has found them already.
     """
     _check(epsilon, method, minimise, sample_cost, round_cost, consensus, timed)
+    require_pair(problem, network)
     problem = problem if x0 is None else problem.starting_at(x0)
-    known = constants(problem, network, seed=seed) if given is None else given
+    known = constants(problem, network, seed=seed) if given is None else _given(given, problem)
     scales = known.scales(guarantee)
     names = _methods(problem, method)
     clock = step_time(problem, network) if timed else None
@@ -152,11 +153,17 @@ def plan(
         upper = max(known.gap.upper, scales.gap)
         pilot = run_pilot(problem, network, scales, upper, epsilon, middle, seed)
         table = {name: pilot.coefficients(name, scales) for name in names}
-    found = [
+    every = [
         search(name, scales, table[name], epsilon, mixes[kind], prices, share)
         for name in names
         for kind in mixes
     ]
+    found = [parameters for parameters in every if parameters is not None]
+    if not found:
+        raise ValueError(
+            f"epsilon={epsilon:g} is too small: more than {checks.MOST} steps, or samples at one "
+            "step, would be needed: give a larger epsilon"
+        )
     choices = tuple(
         choice_of(p, scales, table[p.method], guarantee, clock, prices[0]) for p in found
     )
@@ -187,6 +194,18 @@ def _check(
                 raise ValueError(f"{name}={value!r} goes with minimise='cost'")
     if minimise == "time" and not timed:
         raise ValueError("minimise='time' needs timed=True")
+
+
+def _given(known: Constants, problem: Problem) -> Constants:
+    """Constants that were found already, if they can be of this problem."""
+    if not isinstance(known, Constants):
+        raise TypeError(f"given must be theory.constants(...), got {checks.shortened(known)}")
+    if known.nodes != problem.nodes:
+        raise ValueError(
+            f"given must be of this problem, which has {problem.nodes} nodes, and is of "
+            f"{known.nodes}: call theory.constants(problem, network)"
+        )
+    return known
 
 
 def _methods(problem: Problem, method: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from proxgt.checks import MOST
 from proxgt.consensus import Chebyshev, Consensus, Gossip
 from proxgt.networks import Network
 from proxgt.theory.bounds import Coefficients, Scales, conditions, noise_factors
@@ -85,17 +86,24 @@ def search(
     mixes: Sequence[Mixing],
     prices: tuple[Price, Price],
     least_share: float = 0.0,
-) -> Parameters:
-    """The grid point of least first price; the second settles what differs by 2 %."""
-    grids = [
-        _grid(method, scales, c, epsilon**2, mixing, _SHARES[least_share <= _SHARES])
-        for mixing in mixes
-    ]
-    first = [
-        np.asarray(prices[0](grid.usage(mix)), float)
-        for grid, mix in zip(grids, mixes, strict=True)
-    ]
+) -> Parameters | None:
+    """The grid point of least first price; the second settles what differs by 2 %.
+
+    None where every point has more steps, or samples a step, than a run can count.
+    """
+    target = np.square(np.float64(epsilon))
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        grids = [
+            _grid(method, scales, c, target, mixing, _SHARES[least_share <= _SHARES])
+            for mixing in mixes
+        ]
+        first = [
+            np.where(grid.runnable, prices[0](grid.usage(mix)), math.inf)
+            for grid, mix in zip(grids, mixes, strict=True)
+        ]
     limit = SLACK * min(float(np.min(price)) for price in first)
+    if math.isinf(limit):
+        return None
     best: tuple[float, int, int] = (math.inf, 0, 0)
     for k, (price, grid, mix) in enumerate(zip(first, grids, mixes, strict=True)):
         second = np.where(price <= limit, prices[1](grid.usage(mix)), math.inf).ravel()
@@ -116,6 +124,12 @@ class _Grid:
     refresh: np.ndarray | None
     samples: np.ndarray
     gradients: np.ndarray
+
+    @property
+    def runnable(self) -> np.ndarray:
+        """Where compiled code can count the steps and the samples of each."""
+        sizes = (self.steps, self.batch, 1 if self.refresh is None else self.refresh)
+        return np.all([np.asarray(size) <= MOST for size in np.broadcast_arrays(*sizes)], axis=0)
 
     def usage(self, mixing: Mixing) -> Usage:
         rounds = 2 * mixing.rounds * self.steps
