@@ -107,3 +107,5 @@ def test_the_verdict_is_of_ratios_and_powers():
     assert passed(pg.DSGD, squares, 5 * squares) == [True, False]
     assert passed(pg.DSGD, cubes, [40.0, 320, inf]) == [True, True]  # of what both reach
     assert passed(pg.ProxGT, squares, [inf, inf, inf]) == [False, False]
+    assert passed(pg.ProxGT, squares, [4.0, 16, inf]) == [False, False]  # ProxGT reaches all
+    assert passed(pg.ProxGT, [4.0, 16, inf], [4.0, 16, inf]) == [False, False]

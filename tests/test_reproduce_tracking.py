@@ -76,6 +76,16 @@ def test_ratio_is_of_the_worst_path_or_of_means():
     assert ratio([Inequality("Lemma 5", 1.0, -1.0), every[0]]).value == np.inf
 
 
+def test_a_run_that_diverged_has_no_tightness():
+    nan, inf = float("nan"), float("inf")
+    fine = Inequality("Lemma 5", 1.0, 4.0)
+    for lhs, rhs in ((nan, 1.0), (1.0, nan), (nan, nan), (inf, inf)):
+        lost = replace(fine, lhs=lhs, rhs=rhs)
+        assert np.isnan(lost.tightness)
+        assert np.isnan(ratio([fine, lost]).value)
+        assert np.isnan(ratio([lost, fine]).value)
+
+
 def test_the_tightest_printed_statement_decides():
     columns = ("method", "network", "version", "lhs/rhs", "low", "high")
     lines = [
@@ -84,6 +94,10 @@ def test_the_tightest_printed_statement_decides():
     ]
     rows = [{"statement": name} | rest for name, rest in lines]
     assert all(check.passed for check in tracking.judged(rows))
+    for row in (rows[0], rows[4]):  # a run without an answer fails its statement alone
+        lost = [row | {"lhs/rhs": float("nan")}]
+        for every in (rows + lost, lost + rows):
+            assert sum(not check.passed for check in tracking.judged(every)) == 1
     rows.append(rows[4] | {"lhs/rhs": 1.1})
     rows.append(rows[5] | {"lhs/rhs": 1.2, "version": "corrected"})
     rows.append(rows[1] | {"lhs/rhs": 3.0})  # eq. (96) is no statement of the paper's own

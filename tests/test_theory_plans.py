@@ -230,7 +230,7 @@ def test_given_constants_must_be_of_this_problem(case):
 
 
 def test_a_pilot_stays_short_however_small_epsilon_is():
-    problem, network = pg.tasks.noisy_quadratic(2, 2, 1.0, 0.5), pg.Network.complete(2)
+    problem, network = pg.tasks.noisy_quadratic(1, 1, 1.0, 0.5), pg.Network.complete(1)
     found = plan(problem, network, 1e-3, guarantee=False, timed=False)
     assert found.pilot.samples <= 100 * 10_000
 

@@ -77,7 +77,7 @@ def cross_term(path: Trajectory, P: np.ndarray, nu: float) -> Inequality:
 def ratio(found: Sequence[Inequality]) -> Interval:
     """lhs/rhs of one statement on all paths: of the worst one, or of both means."""
     if found[0].name in ON_EVERY_PATH:
-        return Interval.of(max(one.tightness for one in found))
+        return Interval.of(np.max([one.tightness for one in found]))  # NaN if one is
     lhs, rhs = np.array([(one.lhs, one.rhs) for one in found]).T
     of_means = lhs.mean() / rhs.mean()
     # the interval is that of the ratio linearized in both means

@@ -33,8 +33,11 @@ class Inequality:
 
     @property
     def tightness(self) -> float:
-        """lhs/rhs: 1 where it is tight, 0 where both sides are zero, else infinity for rhs <= 0."""
-        if self.rhs > 0:
+        """lhs/rhs: 1 where it is tight, 0 where both sides are zero, else infinity for rhs <= 0.
+
+        NaN where a side is none, as of a run that diverged.
+        """
+        if self.rhs > 0 or math.isnan(self.lhs - self.rhs):
             return self.lhs / self.rhs
         return math.inf if self.lhs > self.rhs else 0.0
 
