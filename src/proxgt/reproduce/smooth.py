@@ -270,7 +270,9 @@ _NOTES = (
     "The reason is the step: with one round the largest that gets there falls with the gap, "
     "column `setting`, and steps to epsilon grow as it falls.",
     "K is the theorems', by Chebyshev. The star is the rival with those K rounds a step: what is "
-    "gained is gained by K, not by a better estimator, and the rival would gain as much.",
+    "gained over graphs is gained by K, not by a better estimator, and the rival would gain as "
+    "much. What is between the two on the complete graph is not of the network: GT-SARAH mixes "
+    "before it adds its own differences and steps, ProxGT and GT-HSGD after.",
     "The regimes: with n = 16 and m = 112, m < n (1 - lambda_*)^-6 on all graphs of gap below "
     "0.72. At this epsilon, epsilon > (1 - lambda_*)^3/n on every graph, constants of the bounds "
     "aside; on the complete graph the rivals' bounds do not feel the network.",
