@@ -25,8 +25,15 @@ import numpy as np
 import proxgt as pg
 from proxgt import plots
 from proxgt.estimators import Minibatch
-from proxgt.methods.deepstorm import DEEPSTORM_v1, DEEPSTORM_v2, FallingMomentum, FallingStep
-from proxgt.methods.followups import DProxSGT, FallingRelaxation, Prox_DASA_GT
+from proxgt.methods import (
+    DEEPSTORM_v1,
+    DEEPSTORM_v2,
+    DProxSGT,
+    FallingMomentum,
+    FallingRelaxation,
+    FallingStep,
+    Prox_DASA_GT,
+)
 from proxgt.methods.sppdm import SPPDM
 from proxgt.search import tune
 

@@ -17,7 +17,6 @@ from proxgt.methods.reduced import (
     ProxSpiderBoost,
     ProxSVRG,
 )
-from proxgt.svrg import SVRG
 
 NODES, M, P, STEPS, ALPHA, STRENGTH = 3, 8, 4, 50, 0.05, 0.1
 N = NODES * M
@@ -131,7 +130,7 @@ def test_prox_hsgd():
         (ProxSpiderBoost(3, 5, ALPHA), pg.ProxGT_SR_E(3, 5, ALPHA)),
         (ProxSpiderBoost(3, 5, ALPHA, 9), pg.ProxGT_SR_O(3, 5, 9, ALPHA)),
         (ProxSAGA(3, ALPHA), pg.ProxGT(pg.SAGA(3), ALPHA)),
-        (ProxSVRG(3, 5, ALPHA), pg.ProxGT(SVRG(3, 5), ALPHA)),
+        (ProxSVRG(3, 5, ALPHA), pg.ProxGT(pg.SVRG(3, 5), ALPHA)),
     ],
 )
 def test_proxgt_on_one_node(method, core):
@@ -347,9 +346,11 @@ def test_bad_arguments_are_refused_by_name(make, message):
 
 def test_svrg_counts_and_serves_proxgt_over_a_network():
     ring = pg.Network.ring(NODES)
-    last = pg.solve(spread(), ring, pg.ProxGT(SVRG(3, 4), 0.05), 11).history[-1]
+    last = pg.solve(spread(), ring, pg.ProxGT(pg.SVRG(3, 4), 0.05), 11).history[-1]
     assert (last.samples, last.gradients, last.rounds) == (3 * M + 8 * 3, 3 * M + 8 * 6, 22)
-    exact = pg.solve(spread(square_loss), ring, pg.ProxGT(SVRG(3, 4), 0.05), 4000, dtype="float64")
+    exact = pg.solve(
+        spread(square_loss), ring, pg.ProxGT(pg.SVRG(3, 4), 0.05), 4000, dtype="float64"
+    )
     assert exact.history[-1].metric < 1e-20
 
 

@@ -28,14 +28,11 @@ from proxgt.methods.deepstorm import (
     DEEPSTORM,
     DEEPSTORM_v1,
     DEEPSTORM_v2,
-    FallingMomentum,
-    FallingStep,
 )
 from proxgt.methods.directed import AB, SGP, Push_DIGing, Push_Pull
 from proxgt.methods.followups import (
     CDProxSGT,
     DProxSGT,
-    FallingRelaxation,
     Prox_DASA,
     Prox_DASA_GT,
 )
@@ -214,7 +211,7 @@ def beta(k):
 
 
 SCHEDULES = [(ALPHA, 0.3, ALPHA, 0.3)]
-SCHEDULES += [(FallingStep(0.2, 3), FallingMomentum(falling, 2.0), falling, beta)]
+SCHEDULES += [(pg.FallingStep(0.2, 3), pg.FallingMomentum(falling, 2.0), falling, beta)]
 
 
 @pytest.mark.parametrize(("step_size", "momentum", "a", "b"), SCHEDULES[1:])
@@ -253,7 +250,7 @@ def relax(k):
 )
 def test_prox_dasa(method, recursion):
     problem = risk(bumpy_loss)
-    made = method(pg.Minibatch(1), 0.5, pg.Gossip(2), FallingRelaxation(0.3, NODES))
+    made = method(pg.Minibatch(1), 0.5, pg.Gossip(2), pg.FallingRelaxation(0.3, NODES))
     ours = trajectory(problem, RING, made, STEPS)
     draws = indices(1, STEPS)
     assert_same(ours, recursion(X1, W @ W, 0.5, relax, prox, BUMPY, STEPS, draws))
@@ -495,6 +492,14 @@ def test_next_and_proxgt_differ_but_agree_in_the_limit():
     assert error(risk(), RING, pg.ProxGT(FULL, 0.1), 3000, SOLUTION) < 1e-7
 
 
+def test_steps_of_two_over_l_are_stood_by_trackers_that_adapt_first_and_not_by_pg_extra():
+    """RIVALS section 3: up to a L = 3 and more, where PG-EXTRA has 2 lambda_min((I + W)/2)."""
+    big = 1.9 / max(np.linalg.eigvalsh(a.T @ a / M)[-1] for a in A)
+    for made in (pg.ProxGT(FULL, big), DEEPSTORM(FULL, big), SONATA(FULL, big)):
+        assert error(risk(), RING, made, 3000, SOLUTION) < 1e-7
+    assert pg.solve(risk(), RING, pg.PG_EXTRA(FULL, big), 300).status == "diverged"
+
+
 def test_frank_wolfe_stays_in_the_set_and_falls_like_one_over_t():
     problem = risk(h=pg.L1Ball(0.8))
     seen = trajectory(problem, RING, DeFW(FULL), 100)[1:]
@@ -512,6 +517,9 @@ def test_frank_wolfe_stays_in_the_set_and_falls_like_one_over_t():
         gaps.append(objective(run.mean) - objective(best))
     assert gaps[2] < 2e-3
     assert gaps[0] > 4 * gaps[1] > 16 * gaps[2] > -1e-9
+    # at a constant step it never settles (RIVALS 2.4)
+    start = risk(h=pg.L1Ball(0.8), x0=np.zeros(P))
+    assert all(error(start, RING, DeFW(FULL, 0.1), steps, best) > 2e-3 for steps in (1000, 10_000))
 
 
 # compressors -----------------------------------------------------------------------------------

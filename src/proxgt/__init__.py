@@ -69,6 +69,9 @@ from proxgt.methods import (
     DIGing,
     DProxSGT,
     ExactDiffusion,
+    FallingMomentum,
+    FallingRelaxation,
+    FallingStep,
     Identity,
     Method,
     Network_SARAH,
@@ -123,6 +126,7 @@ from proxgt.search import tune
 from proxgt.shards import Shards
 from proxgt.solve import solve
 from proxgt.streams import Stream
+from proxgt.svrg import SVRG
 from proxgt.theory import Plan, plan
 
 __all__ = [
@@ -153,6 +157,7 @@ __all__ = [
     "SONATA",
     "SPPDM",
     "STORM",
+    "SVRG",
     "AffineSet",
     "Blocks",
     "Box",
@@ -176,6 +181,9 @@ __all__ = [
     "Estimate",
     "Estimator",
     "ExactDiffusion",
+    "FallingMomentum",
+    "FallingRelaxation",
+    "FallingStep",
     "FastMix",
     "FullGradient",
     "Gossip",

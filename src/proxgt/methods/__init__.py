@@ -5,11 +5,17 @@ from proxgt.methods.catalogue import registry
 from proxgt.methods.centralized import FISTA, ProxGD, ProxSGD
 from proxgt.methods.composite import DeFW, Projected_DSGD, Prox_DGD
 from proxgt.methods.compressors import QSGD, Compressor, Identity, RandomK, TopK
-from proxgt.methods.deepstorm import DEEPSTORM_v1, DEEPSTORM_v2
+from proxgt.methods.deepstorm import DEEPSTORM_v1, DEEPSTORM_v2, FallingMomentum, FallingStep
 from proxgt.methods.diffusion import D2, D_SPIDER_SFO, ExactDiffusion, Prox_ED
 from proxgt.methods.diging import D_GET, GNSD, GT_SARAH, DIGing
 from proxgt.methods.directed import AB, SGP, Push_DIGing, Push_Pull, TwoMatrices
-from proxgt.methods.followups import CDProxSGT, DProxSGT, Prox_DASA, Prox_DASA_GT
+from proxgt.methods.followups import (
+    CDProxSGT,
+    DProxSGT,
+    FallingRelaxation,
+    Prox_DASA,
+    Prox_DASA_GT,
+)
 from proxgt.methods.gradient import DSGD, DSGD_ATC, DecentLaM
 from proxgt.methods.nested import DESTRESS, DestressConsensus, Network_SARAH
 from proxgt.methods.primal_dual import EXTRA, NIDS, PG_EXTRA
@@ -60,6 +66,9 @@ __all__ = [
     "DecentLaM",
     "DestressConsensus",
     "ExactDiffusion",
+    "FallingMomentum",
+    "FallingRelaxation",
+    "FallingStep",
     "Identity",
     "Method",
     "Network_SARAH",
