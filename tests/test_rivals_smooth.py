@@ -634,6 +634,16 @@ def test_a_directed_graph_is_taken_where_double_stochasticity_is_enough():
         assert error(SMOOTH, method, 5000, DIRECTED) < 1e-7
 
 
+def test_methods_of_chebyshev_take_a_directed_graph_with_the_remedy_they_name():
+    for make in (
+        lambda *consensus: DESTRESS(2, 5, STEP / 4, *consensus),
+        lambda consensus=FastMix(4): DeTAG(FULL, STEP / 4, consensus),
+    ):
+        with pytest.raises(ValueError, match=r"needs a symmetric W .* use Gossip\(rounds="):
+            pg.solve(SMOOTH, DIRECTED, make(), 5)
+        assert error(SMOOTH, make(pg.Gossip(2)), 5000, DIRECTED) < 1e-7
+
+
 @pytest.mark.parametrize(
     ("method", "remedy"),
     [

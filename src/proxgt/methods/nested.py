@@ -7,6 +7,7 @@ the tracker s, and restarts v at s. Inner steps make v recursively.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -131,6 +132,13 @@ class DestressConsensus(NamedTuple):
     start: Consensus = Chebyshev("auto", 1e-8)
 
 
+def _of_one(loops: Consensus) -> DestressConsensus:
+    """One consensus for both loops, and its own kind at the start where that finds its rounds."""
+    if not loops.automatic:
+        return DestressConsensus(loops, loops)
+    return DestressConsensus(loops, loops, dataclasses.replace(loops, rounds="auto", target=1e-8))
+
+
 class DestressDraw(NamedTuple):
     """The samples of an inner step, and which nodes take part in it."""
 
@@ -151,16 +159,17 @@ class DESTRESS(_Nested):
                  v_j+1 = P_in (v_j + (c/p) (g(u_j+1; xi) - g(u_j; xi))),   c ~ Bernoulli(p)
         x = u_period
 
-    Published with Chebyshev mixing, for a symmetric W, and with s the exact average at first,
-    which P_start makes within 1e-8. The activation is from memory of the publication; p = 1 is
-    the authors' code. Cost: 2 K_in rounds a step, less K_in, plus K_out, at an
-    outer one; there a pass over the data, else p b samples and 2 p b evaluations, on average.
+    Published with Chebyshev mixing, for a symmetric W (Gossip takes any doubly stochastic one),
+    and with s the exact average at first, which P_start makes within 1e-8. The activation is from
+    memory of the publication; p = 1 is the authors' code. Cost: 2 K_in rounds a step, less K_in,
+    plus K_out, at an outer one; there a pass over the data, else p b samples and 2 p b
+    evaluations, on average.
 
     Args:
         batch: b, samples of an inner step.
         period: descents of an inner loop; the publication's S.
         step_size: a, a number or a function of the step counted from zero.
-        consensus: a `DestressConsensus`, or one consensus for both loops.
+        consensus: a `DestressConsensus`, or one consensus for both loops and the start.
         activation: p, the probability that a node takes part in an inner step.
     """
 
@@ -172,8 +181,7 @@ class DESTRESS(_Nested):
 
     def __post_init__(self) -> None:
         if isinstance(self.consensus, Consensus):
-            both = DestressConsensus(self.consensus, self.consensus)
-            object.__setattr__(self, "consensus", both)
+            object.__setattr__(self, "consensus", _of_one(self.consensus))
         settle(self)
         checks.positive_int("batch", self.batch)
         checks.positive_int("period", self.period)
