@@ -52,6 +52,13 @@ def falling(make):
     return method
 
 
+def sppdm(a):
+    """With the constants published for losses over 8, which here are whole: c, kappa, dual step."""
+    published = {"penalty": 1.0, "anchor": 0.1, "dual_step": 0.01}
+    constants = {name: NODES * value for name, value in published.items()}
+    return SPPDM(Minibatch(BATCH), a, momentum=0.8, **constants)
+
+
 # Functions of the scale that is searched.
 METHODS = {
     "ProxGT-SR-E": lambda a: pg.ProxGT_SR_E(BATCH, PERIOD, a),
@@ -59,7 +66,7 @@ METHODS = {
     "ProxGT-SA": lambda a: pg.ProxGT_SA(BATCH, a),
     "DEEPSTORM v1": falling(DEEPSTORM_v1),
     "DEEPSTORM v2": falling(DEEPSTORM_v2),
-    "SPPDM": lambda a: SPPDM(Minibatch(BATCH), a, momentum=0.8),
+    "SPPDM": sppdm,
     "Prox-DASA-GT": lambda a: Prox_DASA_GT(
         Minibatch(BATCH), a, relaxation=FallingRelaxation(0.3, NODES)
     ),
