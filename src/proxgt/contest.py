@@ -77,8 +77,8 @@ class Contest:
         x0 = self.options.get("x0")
         return problem if x0 is None else problem.starting_at(x0)
 
-    def steps(self, method: Method, share: float = 1.0) -> int:
-        """The most steps within the budget, or a share of it."""
+    def steps(self, method: Method) -> int:
+        """The most steps within the budget."""
         problem, network = self.place(method)
         method = prepared(method, network)
 
@@ -90,7 +90,7 @@ class Contest:
                 "rounds": cost.rounds,
                 "steps": steps,
             }
-            return all(spent[name] <= share * limit for name, limit in self.budget.items())
+            return all(spent[name] <= limit for name, limit in self.budget.items())
 
         if not inside(1):
             raise ValueError(
