@@ -24,6 +24,7 @@ import numpy as np
 
 import proxgt as pg
 from proxgt import plots
+from proxgt.comparison.tuning import tune
 from proxgt.estimators import Minibatch
 from proxgt.methods import (
     DEEPSTORM_v1,
@@ -35,7 +36,6 @@ from proxgt.methods import (
     Prox_DASA_GT,
 )
 from proxgt.methods.sppdm import SPPDM
-from proxgt.search import tune
 
 NODES, STRENGTH, BATCH, PERIOD, REFRESH = 8, 1e-4, 64, 32, 1024
 DOCS = Path(__file__).parent.parent / "docs"

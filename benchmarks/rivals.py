@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 import proxgt as pg
-from proxgt.compare import compare
 from proxgt.comparison import Comparison
+from proxgt.comparison.compare import compare
+from proxgt.comparison.tuning import tune
 from proxgt.estimators import FullGradient, Minibatch
 from proxgt.methods.composite import Prox_DGD
 from proxgt.methods.compressors import TopK
@@ -32,7 +33,6 @@ from proxgt.methods.followups import CDProxSGT, DProxSGT, Prox_DASA, Prox_DASA_G
 from proxgt.methods.primal_dual import NIDS, PG_EXTRA
 from proxgt.methods.sppdm import PPDM, SPPDM
 from proxgt.methods.successive import NEXT, SONATA
-from proxgt.search import tune
 
 NODES, PENALTY, STRENGTH, TARGET = 20, 0.1, 0.01, 1e-4
 BATCH, PERIOD, REFRESH, MOMENTUM = 9, 10, 45, 0.05  # b = q, about sqrt(m)

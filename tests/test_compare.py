@@ -12,12 +12,12 @@ from scipy import stats
 
 import proxgt as pg
 from helpers import regression, square_loss
-from proxgt.compare import compare, labels_of
 from proxgt.comparison import Comparison
-from proxgt.contest import Contest
+from proxgt.comparison.compare import compare, labels_of
+from proxgt.comparison.contest import Contest
+from proxgt.comparison.tuning import score, tune
 from proxgt.methods.centralized import ProxGD, ProxSGD
 from proxgt.methods.gradient import DSGD
-from proxgt.search import score, tune
 
 NODES, M, P = 5, 8, 4
 A, B = regression(NODES, M, P)

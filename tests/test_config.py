@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 import proxgt as pg
 from helpers import regression
-from proxgt import catalog, config, tasks
-from proxgt.parts import ConfigError
+from proxgt import config, tasks
+from proxgt.config import catalog
+from proxgt.config.parts import ConfigError
 
 A, B = regression(4, 6, 3)
 BASE = """

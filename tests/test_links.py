@@ -7,9 +7,9 @@ import pytest
 
 import proxgt as pg
 from helpers import regression, square_loss, trajectory
-from proxgt import links
 from proxgt.engines.base import Turn, during
 from proxgt.engines.mixing import local_mixing
+from proxgt.networks import links
 
 NODES, P = 6, 4
 A, B = regression(NODES, 8, P)

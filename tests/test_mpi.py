@@ -19,7 +19,7 @@ import proxgt as pg
 from helpers import regression, square_loss
 from proxgt.engines.messages import say
 from proxgt.engines.partition import cut, partition
-from proxgt.shards import Shards, write_shards
+from proxgt.problems.shards import Shards, write_shards
 
 PROGRAMS = Path(__file__).parent / "mpi_programs"
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")

@@ -17,8 +17,8 @@ from helpers import (
     square_loss,
     trajectory,
 )
-from proxgt import oracles
-from proxgt.oracles import scaled
+from proxgt.problems import oracles
+from proxgt.problems.oracles import scaled
 
 NODES, M, P, STEPS, ALPHA, STRENGTH = 5, 8, 4, 50, 0.05, 0.1
 A, B = regression(NODES, M, P)

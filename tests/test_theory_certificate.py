@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import proxgt as pg
-from proxgt.certificate import certificate
 from proxgt.history import History, Row
 from proxgt.theory import Scales, bound
+from proxgt.theory.certificate import certificate
 
 
 def a_result(metric, steps=None, seed=0, metric_at="nodes", **options):

@@ -7,7 +7,7 @@ import pytest
 
 import proxgt as pg
 from helpers import bumpy_loss, regression
-from proxgt import links
+from proxgt.networks import links
 from proxgt.theory import constants
 
 N, M, P = 4, 7, 3

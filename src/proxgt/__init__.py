@@ -11,8 +11,7 @@ Non-Convex Composite Optimization". Its words are this package's words.
 
 from proxgt import data, methods, tasks, theory
 from proxgt._version import __version__
-from proxgt.compare import compare
-from proxgt.comparison import Comparison
+from proxgt.comparison import Comparison, compare, tune
 from proxgt.consensus import (
     Chebyshev,
     ColumnStochastic,
@@ -33,7 +32,6 @@ from proxgt.estimators import (
     Usage,
 )
 from proxgt.history import History
-from proxgt.links import Outage, unreliable, varying
 from proxgt.methods import (
     AB,
     D2,
@@ -97,8 +95,8 @@ from proxgt.methods import (
     TopK,
     TwoMatrices,
 )
-from proxgt.networks import Network
-from proxgt.problems import EmpiricalRisk, PopulationRisk, Problem
+from proxgt.networks import Network, Outage, unreliable, varying
+from proxgt.problems import EmpiricalRisk, PopulationRisk, Problem, Shards, Stream
 from proxgt.records import record, static
 from proxgt.regularizers import (
     L1,
@@ -122,10 +120,7 @@ from proxgt.regularizers import (
 )
 from proxgt.result import Result
 from proxgt.run import Snapshot
-from proxgt.search import tune
-from proxgt.shards import Shards
 from proxgt.solve import solve
-from proxgt.streams import Stream
 from proxgt.svrg import SVRG
 from proxgt.theory import Plan, plan
 

@@ -28,7 +28,6 @@ from typing import NoReturn
 
 import proxgt as pg
 from proxgt import plots
-from proxgt.catalog import KINDS
 from proxgt.commands.compare import run_compare
 from proxgt.commands.plan import run_plan
 from proxgt.commands.reproduce import run_reproduce
@@ -36,8 +35,9 @@ from proxgt.commands.run import over_mpi, rank, run_solve
 from proxgt.commands.shard import run_shard
 from proxgt.commands.shared import UsageError
 from proxgt.commands.show import run_list, run_report
+from proxgt.config.catalog import KINDS
+from proxgt.config.parts import nearest, one_line
 from proxgt.engines.messages import Agreed, Launched, withdraw
-from proxgt.parts import nearest, one_line
 from proxgt.theory import plans
 
 LEVELS = ("debug", "info", "warning", "error")

@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 
 from proxgt import checks
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 Size = int | Literal["auto"]  # "auto" where ProxGT's theorems settle it

@@ -16,7 +16,7 @@ from proxgt.history import History
 from proxgt.params import ParamSpec, from_structure, structure_of
 
 if TYPE_CHECKING:
-    from proxgt.certificate import Certificate
+    from proxgt.theory.certificate import Certificate
 
 STATUSES = ("converged", "step limit", "diverged", "interrupted")
 
@@ -64,9 +64,9 @@ class Result:
     def certificate(self, epsilon: float, bound: Any = None) -> Certificate:
         """Definition 3 at `epsilon`, with numbers; `bound` is a `Plan`, a `Bound` or a number.
 
-        Certifies only what `metric_at="nodes"` measured; `proxgt.certificate` takes several runs.
+        Certifies only what `metric_at="nodes"` measured; `theory.certificate` takes several.
         """
-        from proxgt.certificate import certificate
+        from proxgt.theory.certificate import certificate
 
         return certificate(self, epsilon, bound)
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 
 from proxgt import checks
 from proxgt.estimators import Estimator, Usage, need_exact
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

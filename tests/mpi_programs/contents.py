@@ -20,7 +20,7 @@ from helpers import bumpy_loss
 from proxgt.engines import local as local_engine
 from proxgt.engines.messages import world
 from proxgt.engines.partition import partition
-from proxgt.shards import Shards, write_shards
+from proxgt.problems.shards import Shards, write_shards
 
 RANK = world().rank
 K = 2

@@ -10,8 +10,8 @@ from common import differences, everywhere, say
 
 import proxgt as pg
 from helpers import square_loss
-from proxgt import links
 from proxgt.engines.messages import world
+from proxgt.networks import links
 
 DIRECTED = pg.Network.directed_exponential(NODES)
 

@@ -15,7 +15,7 @@ import proxgt as pg
 from helpers import bumpy_loss
 from proxgt.engines.halo import Halo
 from proxgt.engines.messages import world
-from proxgt.shards import Shards
+from proxgt.problems.shards import Shards
 
 WHERE, HOW = Path(sys.argv[1]), sys.argv[2]
 LONG = {"steps": 300, "record_every": 5, "seed": 2, "dtype": "float64"}

@@ -10,7 +10,7 @@ from common import everywhere, say
 import proxgt as pg
 from helpers import bumpy_loss
 from proxgt.engines.messages import world
-from proxgt.shards import Shards, write_shards
+from proxgt.problems.shards import Shards, write_shards
 
 RANK = world().rank
 WHERE = Path(sys.argv[1])

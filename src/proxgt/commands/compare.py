@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from proxgt import config, entrants, report
+from proxgt import config
+from proxgt.commands import tables
 from proxgt.commands.shared import (
     Flags,
     UsageError,
@@ -17,12 +18,13 @@ from proxgt.commands.shared import (
     say_saved,
     write_config,
 )
-from proxgt.compare import compare
 from proxgt.comparison import Comparison
-from proxgt.contest import Contest
-from proxgt.entrants import Entrant
-from proxgt.parts import Terms, blame, one_line
-from proxgt.search import tune
+from proxgt.comparison.compare import compare
+from proxgt.comparison.contest import Contest
+from proxgt.comparison.tuning import tune
+from proxgt.config import entrants
+from proxgt.config.entrants import Entrant
+from proxgt.config.parts import Terms, blame, one_line
 
 
 def run_compare(args: argparse.Namespace) -> int:
@@ -45,9 +47,9 @@ def run_compare(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.configs[0]}: {one_line(error)}") from error
     step_sizes = {label: float(method.step_size) for label, method in tuned.items()}
     _save(setting, runs, found, step_sizes, out)
-    console().print(report.contest(runs, step_sizes))
+    console().print(tables.contest(runs, step_sizes))
     if terms.target is not None:
-        console().print(report.targets(runs, terms.target))
+        console().print(tables.targets(runs, terms.target))
     say_saved(out)
     every = [result.status for results in runs.results.values() for result in results]
     return 130 if "interrupted" in every else 0

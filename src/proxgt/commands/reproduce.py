@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from proxgt import report
+from proxgt.commands import tables
 from proxgt.commands.shared import UsageError, console, new_directory, say_saved
-from proxgt.parts import nearest
+from proxgt.config.parts import nearest
 
 NOT_REPRODUCED = 4
 
@@ -25,7 +25,7 @@ def run_reproduce(args: argparse.Namespace) -> int:
     effort = reproduce.QUICK if args.quick else reproduce.FULL
     failed = []
     for verdict in reproduce.verdicts([(n, reproduce.CLAIMS[n]) for n in names], effort, out):
-        console().print(report.verdict(verdict))
+        console().print(tables.verdict(verdict))
         failed += [] if verdict.finding.reproduced else [verdict.claim]
     say_saved(out)
     if failed:

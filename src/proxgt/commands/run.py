@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import proxgt as pg
-from proxgt import config, plots, report
+from proxgt import config, plots
+from proxgt.commands import tables
 from proxgt.commands.shared import (
     Flags,
     UsageError,
@@ -24,9 +25,9 @@ from proxgt.commands.shared import (
     say_saved,
     write_config,
 )
+from proxgt.config.parts import ConfigError, one_line
 from proxgt.engines.messages import Launched, world
 from proxgt.engines.mpi import MpiEngine
-from proxgt.parts import ConfigError, one_line
 
 DEFAULT = Path(__file__).parents[1] / "default.toml"
 EXIT_CODES = {"converged": 0, "step limit": 0, "diverged": 3, "interrupted": 130}
@@ -68,7 +69,7 @@ def run_solve(args: argparse.Namespace) -> int:
             raise UsageError(f"{flag_of(error.path, flags) or source}: {error}") from error
     if rank() == 0:
         _save(job, result, out)
-        console().print(report.summary(job, result, given, time.perf_counter() - begin))
+        console().print(tables.summary(job, result, given, time.perf_counter() - begin))
         say_saved(out)
     return EXIT_CODES[result.status]
 
@@ -126,7 +127,7 @@ def _solve(job: config.Job, out: Path, resume: bool) -> pg.Result:
 def _save(job: config.Job, result: pg.Result, out: Path) -> None:
     write_config(job.config, out)
     result.save(out)
-    plots.plot_result(result, out / "plot.png", title=report.title(job, result))
+    plots.plot_result(result, out / "plot.png", title=tables.title(job, result))
 
 
 def _output(args: argparse.Namespace) -> tuple[Path, bool]:

@@ -7,8 +7,8 @@ import os
 
 import proxgt as pg
 from proxgt.commands.shared import UsageError, console, new_directory, setting_of
-from proxgt.parts import one_line
-from proxgt.shards import write_shards
+from proxgt.config.parts import one_line
+from proxgt.problems.shards import write_shards
 
 
 def run_shard(args: argparse.Namespace) -> int:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from rich.table import Table
 
 import proxgt as pg
-from proxgt import plots, report
-from proxgt.catalog import KINDS, Entry, catalog
+from proxgt import plots
+from proxgt.commands import tables
 from proxgt.commands.shared import UsageError, console
+from proxgt.config.catalog import KINDS, Entry, catalog
+from proxgt.config.parts import nearest, one_line
 from proxgt.methods import registry
-from proxgt.parts import nearest, one_line
 
 _COSTS = """Costs are per node and step: b is
 batch, q period, B refresh, m the samples a node holds, K the consensus rounds."""
@@ -23,7 +24,7 @@ def run_list(args: argparse.Namespace) -> int:
     if args.name is not None:
         return _show(args.kind, args.name)
     if args.kind == "methods":
-        console().print(report.methods())
+        console().print(tables.methods())
         console().print("proxgt list methods NAME shows the arguments. " + _COSTS)
         return 0
     for kind in [args.kind] if args.kind else KINDS:
@@ -62,6 +63,6 @@ def run_report(args: argparse.Namespace) -> int:
         )
     except ValueError as error:
         raise UsageError(one_line(error)) from error
-    console().print(report.comparison(directories, results))
+    console().print(tables.comparison(directories, results))
     console().print(f"Curves in {picture}", soft_wrap=True)
     return 0

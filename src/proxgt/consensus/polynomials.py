@@ -9,7 +9,7 @@ import numpy as np
 
 from proxgt.consensus.base import Consensus, Polynomial, run_recurrence
 from proxgt.networks import Network
-from proxgt.weights import DENSE
+from proxgt.networks.weights import DENSE
 
 
 class Gossip(Polynomial):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from proxgt.consensus.base import Consensus
 from proxgt.networks import Network
-from proxgt.weights import column_stochastic, row_stochastic
+from proxgt.networks.weights import column_stochastic, row_stochastic
 
 
 class ColumnStochastic(Consensus):

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from proxgt.consensus import Consensus, Polynomial
 from proxgt.engines.base import Span, Turn
 from proxgt.engines.halo import with_diagonal
-from proxgt.links import Links
 from proxgt.networks import Network
+from proxgt.networks.links import Links
 from proxgt.records import record, static
 
 _LINK_KEY = 0x11F3  # sets the draws of links apart from those of samples

@@ -15,7 +15,7 @@ from scipy.sparse import _sparsetools  # pyright: ignore[reportAttributeAccessIs
 
 from proxgt.engines.messages import World, wait
 from proxgt.engines.partition import owners
-from proxgt.graphs import order
+from proxgt.networks.graphs import order
 
 
 class Neighbourhood(NamedTuple):

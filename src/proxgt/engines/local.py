@@ -14,7 +14,7 @@ from proxgt.engines.faults import Outages
 from proxgt.engines.mixing import local_mixing
 from proxgt.methods.base import Method
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
+from proxgt.problems.oracles import Oracle
 
 _LARGEST_BLOCK = 64  # steps whose draws are made together
 _DRAW_BYTES = 8 << 20  # and the memory they may take

@@ -29,7 +29,7 @@ from proxgt.engines.messages import world
 from proxgt.engines.partition import cut, owners, partition
 from proxgt.methods.base import Method
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record
 
 _GRACE = 2.0  # seconds within which an error that all ranks have has come up at all of them

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from proxgt import graphs
+from proxgt.networks import graphs
 
 _SPECTRAL = 1000  # nodes up to which the Laplacian's eigenvectors are worth computing
 

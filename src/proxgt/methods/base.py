@@ -20,9 +20,9 @@ import numpy as np
 from proxgt import checks
 from proxgt.consensus import Consensus
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
 from proxgt.problems.base import first_line
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 Mix = Callable[[jax.Array], jax.Array]

@@ -23,8 +23,8 @@ from proxgt.estimators import Estimator, FullGradient, Minibatch
 from proxgt.methods.base import Cost, Method, as_step_size, step_size_at
 from proxgt.methods.requirements import refuse_population
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

@@ -18,8 +18,8 @@ from proxgt.methods.base import step_size_at
 from proxgt.methods.estimated import Estimated
 from proxgt.methods.requirements import check_parts, refuse_nonsymmetric, settle
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

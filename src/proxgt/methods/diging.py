@@ -15,7 +15,7 @@ from proxgt.estimators import SARAH, Estimator
 from proxgt.methods.base import step_size_at
 from proxgt.methods.requirements import settle
 from proxgt.methods.tracking import Tracking, TrackingState
-from proxgt.oracles import Oracle
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

@@ -22,9 +22,10 @@ from proxgt.estimators import Estimator
 from proxgt.methods.base import Cost, Method, rounds_of, step_size_at
 from proxgt.methods.estimated import Estimated, settle_estimate
 from proxgt.methods.requirements import check_estimate, refuse_regularizer
-from proxgt.networks import STOCHASTIC, Network
-from proxgt.oracles import Oracle
+from proxgt.networks import Network
+from proxgt.networks.network import STOCHASTIC
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 ROWS, COLUMNS = 1, 0  # axes along which a matrix sums to one

@@ -8,8 +8,8 @@ import jax
 
 from proxgt.estimators import Estimator
 from proxgt.methods.base import Cost, Method, as_step_size, rounds_of
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import is_record
 
 

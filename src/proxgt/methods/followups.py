@@ -20,8 +20,8 @@ from proxgt.methods.estimated import Estimated
 from proxgt.methods.proxgt import ProxGT, ProxGT_SA
 from proxgt.methods.requirements import check_parts, refuse_nonsymmetric, settle
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 # Keys of compressors are told apart from those of samples, which count from zero.

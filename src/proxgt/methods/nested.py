@@ -19,8 +19,8 @@ from proxgt.estimators import need_exact
 from proxgt.methods.base import Cost, Method, rounds_of, step_size_at
 from proxgt.methods.requirements import check_consensus, refuse_regularizer, settle
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

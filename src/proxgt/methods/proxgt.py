@@ -12,8 +12,8 @@ from proxgt.estimators import SARAH, Estimator, Minibatch, Size
 from proxgt.methods.base import Cost, Method, as_step_size, rounds_of, step_size_at
 from proxgt.methods.requirements import check_parts
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import is_record, record, static
 
 

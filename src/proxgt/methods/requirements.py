@@ -13,10 +13,10 @@ from proxgt.consensus import Consensus, Polynomial, run_recurrence
 from proxgt.estimators import Estimator, need_exact
 from proxgt.methods.base import Method, as_step_size, named
 from proxgt.networks import Network
+from proxgt.networks.weights import DENSE
 from proxgt.problems import Problem
 from proxgt.records import is_record
 from proxgt.regularizers import Zero
-from proxgt.weights import DENSE
 
 _ROUNDING = 1e-9  # what a computed eigenvalue may be off by
 _GRID = 4097  # points on the spectrum's interval where eigenvalues are too many

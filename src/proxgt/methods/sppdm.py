@@ -19,8 +19,8 @@ from proxgt.methods.base import step_size_at
 from proxgt.methods.estimated import Estimated, settle_estimate
 from proxgt.methods.requirements import check_estimate
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

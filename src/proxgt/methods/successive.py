@@ -18,8 +18,8 @@ from proxgt.methods.directed import COLUMNS, push, require_sums, settle_directed
 from proxgt.methods.estimated import Estimated
 from proxgt.methods.requirements import check_estimate, check_parts, settle
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

@@ -34,8 +34,8 @@ from proxgt.methods.requirements import (
     settle,
 )
 from proxgt.networks import Network
-from proxgt.oracles import Oracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from proxgt import checks
-from proxgt.oracles import Loss, Oracle
 from proxgt.params import OnParams, ParamSpec
+from proxgt.problems.oracles import Loss, Oracle
+from proxgt.problems.smoothness import estimate_smoothness
 from proxgt.regularizers import Blocks, Regularizer, as_regularizer
-from proxgt.smoothness import estimate_smoothness
 
 Gathered = Callable[[Any, str], list[Any]]  # (value, topic) -> the values of all processes
 

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from proxgt.nodedata import NodeData, cast, combined
-from proxgt.oracles import FiniteOracle, Loss, Oracle
 from proxgt.params import ParamSpec
-from proxgt.pooling import pooled
 from proxgt.problems.base import Problem
+from proxgt.problems.nodedata import NodeData, cast, combined
+from proxgt.problems.oracles import FiniteOracle, Loss, Oracle
+from proxgt.problems.pooling import pooled
+from proxgt.problems.shards import Shards, layout
 from proxgt.regularizers import Zero
-from proxgt.shards import Shards, layout
 
 
 class EmpiricalRisk(Problem):

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from proxgt import checks
-from proxgt.nodedata import NodeData, cast
-from proxgt.oracles import FiniteOracle, Loss, Oracle, SamplerOracle
 from proxgt.params import ParamSpec
-from proxgt.pooling import PooledSampler, pooled
 from proxgt.problems.base import Problem, first_line
 from proxgt.problems.empirical import finite_oracle
+from proxgt.problems.nodedata import NodeData, cast
+from proxgt.problems.oracles import FiniteOracle, Loss, Oracle, SamplerOracle
+from proxgt.problems.pooling import PooledSampler, pooled
+from proxgt.problems.streams import Stream
 from proxgt.records import record, static
 from proxgt.regularizers import Zero
-from proxgt.streams import Stream
 
 _EVALUATION_KEY = 0x5EED
 

@@ -10,8 +10,8 @@ from proxgt.consensus import Consensus
 from proxgt.estimators import FullGradient
 from proxgt.methods import ProxGT
 from proxgt.networks import Network
-from proxgt.oracles import FiniteOracle
 from proxgt.problems import EmpiricalRisk
+from proxgt.problems.oracles import FiniteOracle
 from proxgt.reproduce.runs import curve
 from proxgt.solve import solve
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from proxgt import graphs, plots
+from proxgt import plots
 from proxgt.consensus import Chebyshev, Gossip
 from proxgt.methods import ProxGT
-from proxgt.networks import Network
+from proxgt.networks import Network, graphs
 from proxgt.problems import EmpiricalRisk, Problem
 from proxgt.reproduce.findings import Check, Finding, Interval, guide, log_axes
 from proxgt.reproduce.runs import reach

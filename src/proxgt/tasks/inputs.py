@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from proxgt import checks
-from proxgt.nodedata import NodeData
+from proxgt.problems.nodedata import NodeData
 
 _SEED = 0x0B0D
 

@@ -15,8 +15,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from proxgt import checks
-from proxgt.nodedata import NodeData
 from proxgt.problems import EmpiricalRisk
+from proxgt.problems.nodedata import NodeData
 from proxgt.records import record
 from proxgt.regularizers import L2Ball, NonNegative, Regularizer, Zero, as_regularizer
 from proxgt.regularizers.base import set_fields

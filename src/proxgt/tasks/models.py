@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from proxgt import checks
-from proxgt.nodedata import NodeData
 from proxgt.problems import EmpiricalRisk
+from proxgt.problems.nodedata import NodeData
 from proxgt.regularizers import Zero
 from proxgt.tasks.inputs import class_indices, floats, node_samples, with_rows
 from proxgt.tasks.losses import ACTIVATIONS, FactorizationLoss, MLPLoss

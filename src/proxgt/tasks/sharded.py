@@ -11,7 +11,7 @@ import numpy as np
 from proxgt.engines.messages import led, world
 from proxgt.fingerprint import difference, fingerprint
 from proxgt.problems import EmpiricalRisk
-from proxgt.shards import Shards
+from proxgt.problems.shards import Shards
 
 # Options that a task reads off the data of all nodes where it is not given them.
 _OF_ALL = {"mlp_classifier": "classes", "matrix_factorization": "shape"}

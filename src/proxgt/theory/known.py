@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.linalg import eigh
 
-from proxgt.nodedata import NodeData
 from proxgt.problems import EmpiricalRisk, PopulationRisk, Problem
+from proxgt.problems.nodedata import NodeData
 from proxgt.regularizers import Blocks, Box, Regularizer
 from proxgt.regularizers.base import Custom, is_regularizer
 from proxgt.tasks.losses import (

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from proxgt.oracles import FiniteOracle, StreamOracle
 from proxgt.problems import Problem
+from proxgt.problems.oracles import FiniteOracle, StreamOracle
 
 Z99 = 2.326  # one-sided 99 % quantile of the normal distribution
 _POINTS = 5

@@ -25,10 +25,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from proxgt import checks
-from proxgt.graphs import order, read_square
+from proxgt.networks.graphs import order, read_square
 
 if TYPE_CHECKING:
-    from proxgt.networks import Network
+    from proxgt.networks.network import Network
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def varying(schedule: Sequence[Any] | Callable[[int], Any], over: Network | None
     itself. W of the result, which stands for all in theory and metrics, is the mean of a
     sequence, or that of `over`, whose links a function must keep to.
     """
-    from proxgt.networks import Network
+    from proxgt.networks.network import Network
 
     if callable(schedule):
         if not isinstance(over, Network):
@@ -137,7 +137,7 @@ def varying(schedule: Sequence[Any] | Callable[[int], Any], over: Network | None
 
 def weights_of(value: Any, t: int) -> sp.csr_array:
     """W of a network or array, doubly stochastic."""
-    from proxgt.networks import Network
+    from proxgt.networks.network import Network
 
     if isinstance(value, Network):
         if value.links is not None:

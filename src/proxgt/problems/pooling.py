@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from proxgt.nodedata import NodeData
-from proxgt.oracles import Loss
+from proxgt.problems.nodedata import NodeData
+from proxgt.problems.oracles import Loss
 
 
 @dataclass(frozen=True)

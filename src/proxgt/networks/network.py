@@ -14,10 +14,10 @@ import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
-from proxgt import graphs
-from proxgt import weights as weighting
 from proxgt.checks import one_of, positive_int
-from proxgt.links import Links, unreliable
+from proxgt.networks import graphs
+from proxgt.networks import weights as weighting
+from proxgt.networks.links import Links, unreliable
 
 STOCHASTIC = 1e-8  # how far the row and column sums of a given W may be from one
 SYMMETRIC = 1e-12  # how far apart w_ij and w_ji may be in a symmetric W
@@ -41,7 +41,7 @@ class Network:
         "sinkhorn"         the doubly stochastic scaling: the default on directed graphs
 
     `link_failure` is the probability with which each link fails at each round; see
-    `proxgt.links`, also for graphs that vary and nodes that pause.
+    `proxgt.networks.links`, also for graphs that vary and nodes that pause.
 
     A directed graph in which every link has its reverse counts as undirected. Nothing can
     be changed after construction.

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import proxgt as pg
-from proxgt import data, sources, tasks
+from proxgt import data, tasks
+from proxgt.config import sources
 from proxgt.tasks.registry import options_of
 from proxgt.tasks.sharded import sharded_task
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxgt import checks, plots
-from proxgt.averages import GEOMETRIC, Averages, averages, interval
+from proxgt.comparison.averages import GEOMETRIC, Averages, averages, interval
 from proxgt.history import History
 from proxgt.result import Result
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import proxgt as pg
-from proxgt import checks, hints
-from proxgt.catalog import (
+from proxgt import checks
+from proxgt.comparison.contest import seeds_of
+from proxgt.config import hints
+from proxgt.config.catalog import (
     Entry,
     catalog,
     is_reference,
@@ -22,7 +24,6 @@ from proxgt.catalog import (
     load_reference,
     with_shards,
 )
-from proxgt.contest import seeds_of
 from proxgt.methods.base import STEPS
 from proxgt.settings import Settings
 

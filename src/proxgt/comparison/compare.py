@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from proxgt import checks
-from proxgt.comparison import Comparison
-from proxgt.contest import Contest, seeds_of
+from proxgt.comparison.comparison import Comparison
+from proxgt.comparison.contest import Contest, seeds_of
 from proxgt.methods.base import Method
 from proxgt.networks import Network
 from proxgt.problems import Problem

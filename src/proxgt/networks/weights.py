@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 from scipy.sparse import csgraph
 
-from proxgt.graphs import is_directed, order
+from proxgt.networks.graphs import is_directed, order
 
 DENSE = 256  # up to this many nodes a dense decomposition is the faster and simpler one
 STIFF = 0.99  # a second eigenvalue from which plain Lanczos may stall

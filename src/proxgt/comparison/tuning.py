@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxgt import checks, plots
-from proxgt.contest import Contest, seeds_of
+from proxgt.comparison.contest import Contest, seeds_of
 from proxgt.methods.base import Method, Schedule
 from proxgt.networks import Network
 from proxgt.problems import Problem

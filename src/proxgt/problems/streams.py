@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from proxgt import checks
-from proxgt.nodedata import cast
-from proxgt.oracles import Loss, StreamOracle
 from proxgt.params import ParamSpec
+from proxgt.problems.nodedata import cast
+from proxgt.problems.oracles import Loss, StreamOracle
 from proxgt.regularizers import Regularizer
 
 

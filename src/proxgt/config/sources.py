@@ -12,9 +12,10 @@ import numpy as np
 from scipy.sparse import load_npz
 
 import proxgt as pg
-from proxgt import checks, links
+from proxgt import checks
 from proxgt import data as datasets
-from proxgt.shards import Shards
+from proxgt.networks import links
+from proxgt.problems.shards import Shards
 
 
 def empirical(

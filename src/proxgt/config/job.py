@@ -33,8 +33,8 @@ from typing import Any
 import tomli_w
 
 import proxgt as pg
+from proxgt.config.parts import ConfigError, Parts, blame, nearest
 from proxgt.methods.base import prepared
-from proxgt.parts import ConfigError, Parts, blame, nearest
 
 TABLES = ("problem", "regularizer", "network", "method", "run", "compare")
 _SETTING = ("problem", "network")

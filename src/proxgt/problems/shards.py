@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from proxgt import checks
-from proxgt.nodedata import NodeData
+from proxgt.problems.nodedata import NodeData
 
 _NAME = re.compile(r"shard-(\d+)\.npz")
 

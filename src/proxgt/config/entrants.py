@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import proxgt as pg
-from proxgt.catalog import catalog, is_reference
-from proxgt.config import Setting
-from proxgt.contest import Contest
+from proxgt.comparison.contest import Contest
+from proxgt.config.catalog import catalog, is_reference
+from proxgt.config.job import Setting
+from proxgt.config.parts import ConfigError, Terms, blame
 from proxgt.fingerprint import difference, fingerprint
-from proxgt.parts import ConfigError, Terms, blame
 
 _SHARED = ("problem", "regularizer", "network")
 _MEASURED = ("metric_step", "metric_at", "dtype")
