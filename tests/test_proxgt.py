@@ -96,6 +96,12 @@ def test_chebyshev_consensus_is_its_polynomial():
     assert_same(ours, theirs)
 
 
+def test_a_matrix_that_only_sums_to_one_by_columns_is_refused():
+    # On a star it would leave the nodes apart for good, at a metric far from zero.
+    with pytest.raises(ValueError, match="must keep the network mean"):
+        pg.ProxGT(pg.FullGradient(), ALPHA, pg.ColumnStochastic(1))
+
+
 def test_step_size_schedule_is_asked_at_steps_from_zero():
     network = pg.Network.ring(NODES)
     schedule = pg.ProxGT(pg.FullGradient(), lambda t: 0.1 / (1.0 + t))

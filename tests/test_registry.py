@@ -21,7 +21,8 @@ from proxgt.engines.local import LocalEngine
 from proxgt.engines.mixing import local_mixing
 from proxgt.methods import registry
 from proxgt.methods.base import Method, Schedule, prepared
-from proxgt.methods.table import ENTRIES, FAMILIES, GRAPHS, PROBLEMS, RISKS, SYMBOLS
+from proxgt.methods.entries import ENTRIES
+from proxgt.methods.entries.entry import FAMILIES, GRAPHS, PROBLEMS, RISKS, SYMBOLS
 
 NODES, M, P = 5, 8, 4
 A, B = regression(NODES, M, P)

@@ -80,7 +80,7 @@ def compare(name, problem, network, how, options=None):
 
 def registered():
     """Every method of the registry that runs on more than one node."""
-    from proxgt.methods.table import ENTRIES
+    from proxgt.methods.entries import ENTRIES
 
     regularizers = {"composite": pg.L1(0.1), "smooth": pg.Zero()}
     for entry in ENTRIES:

@@ -1,7 +1,6 @@
 """Methods, a family a file; `registry` knows them all: a mapping from name to `Entry`."""
 
 from proxgt.methods.base import Cost, Method, Schedule
-from proxgt.methods.catalogue import registry
 from proxgt.methods.centralized import FISTA, ProxGD, ProxSGD
 from proxgt.methods.composite import DeFW, Projected_DSGD, Prox_DGD
 from proxgt.methods.compressors import QSGD, Compressor, Identity, RandomK, TopK
@@ -27,6 +26,7 @@ from proxgt.methods.reduced import (
     ProxSpiderBoost,
     ProxSVRG,
 )
+from proxgt.methods.registry import registry
 from proxgt.methods.sppdm import PPDM, SPPDM
 from proxgt.methods.successive import NEXT, SONATA
 from proxgt.methods.tracking import GT_DSGD, GT_HSGD, GT_SAGA, DeTAG

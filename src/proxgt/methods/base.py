@@ -25,7 +25,6 @@ from proxgt.problems.base import first_line
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
-Mix = Callable[[jax.Array], jax.Array]
 AUTO = "auto"
 _ASKED = 10_000  # steps at which a schedule is checked
 STEPS = 1000  # of a run, where neither its user nor a plan says

@@ -6,7 +6,7 @@ Prox_DGD is published for a sum of f_i + h at every node; all methods have here 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,28 +15,12 @@ import numpy as np
 from proxgt.consensus import Consensus, Gossip, LazyGossip
 from proxgt.estimators import Estimator
 from proxgt.methods.base import step_size_at
-from proxgt.methods.estimated import Estimated
+from proxgt.methods.estimated import DescentState, Estimated, TrackingState
 from proxgt.methods.requirements import check_parts, refuse_nonsymmetric, settle
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
-
-
-class DescentState(NamedTuple):
-    """x_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    estimate: Any
-
-
-class TrackingState(NamedTuple):
-    """x_{t+1}, y_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    y: jax.Array
-    estimate: Any
-
 
 # Descent without tracking ------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ A diminishing run is `DEEPSTORM_v2(batch, a, FallingMomentum(a, c))` with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,20 +16,12 @@ from proxgt import checks
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import STORM, Estimate, Estimator, SARAHDraw, Usage
 from proxgt.methods.base import Schedule, step_size_at
-from proxgt.methods.estimated import Estimated
+from proxgt.methods.estimated import Estimated, TrackingState
 from proxgt.methods.requirements import check_parts, refuse_nonsymmetric, settle
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
-
-
-class TrackingState(NamedTuple):
-    """x_{t+1}, y_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    y: jax.Array
-    estimate: Any
 
 
 @record

@@ -13,8 +13,9 @@ from typing import Any
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import SARAH, Estimator
 from proxgt.methods.base import step_size_at
+from proxgt.methods.estimated import TrackingState
 from proxgt.methods.requirements import settle
-from proxgt.methods.tracking import Tracking, TrackingState
+from proxgt.methods.tracking import Tracking
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from proxgt import checks
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import Estimator
-from proxgt.methods.base import Cost, Method, rounds_of, step_size_at
-from proxgt.methods.estimated import Estimated
+from proxgt.methods.base import step_size_at
+from proxgt.methods.estimated import DescentState, Estimated
 from proxgt.methods.requirements import (
     check_parts,
     refuse_nonsymmetric,
@@ -27,13 +27,6 @@ from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
-
-
-class DescentState(NamedTuple):
-    """x_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    estimate: Any
 
 
 class _Descent(Estimated):
@@ -126,7 +119,7 @@ class MomentumState(NamedTuple):
 
 
 @record
-class DecentLaM(Method):
+class DecentLaM(Estimated):
     """Decentralized SGD with a momentum that adds nothing to the bias of DSGD.
 
     Yuan, Chen, Huang, Zhang, Pan, Xu, Yin, "DecentLaM: decentralized momentum SGD for
@@ -146,6 +139,7 @@ class DecentLaM(Method):
         consensus: what W^K is.
     """
 
+    vectors = 1
     estimator: Estimator
     momentum: float
     step_size: Any
@@ -165,15 +159,9 @@ class DecentLaM(Method):
         del mix
         return MomentumState(x, jnp.zeros_like(x), self.estimator.init(problem, x))
 
-    def draw(self, problem: Oracle, keys: jax.Array) -> Any:
-        return self.estimator.draw(problem, keys)
-
     def step(self, problem: Oracle, mix: Any, state: MomentumState, draw: Any) -> MomentumState:
         x, m, last = state
         a = step_size_at(self.step_size, last.t)
         estimate = self.estimator.update(problem, x, last, draw)
         m = self.momentum * m + (x - mix(x - a * estimate.v)) / a
         return MomentumState(x - a * m, m, estimate)
-
-    def cost(self, problem: Problem, steps: int) -> Cost:
-        return Cost(*self.estimator.usage(problem, steps), rounds_of(self.consensus) * steps)

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from proxgt import checks
 from proxgt.consensus import Chebyshev, Consensus, Gossip
 from proxgt.estimators import need_exact
-from proxgt.methods.base import Cost, Method, rounds_of, step_size_at
-from proxgt.methods.requirements import check_consensus, refuse_regularizer, settle
+from proxgt.methods.base import Cost, Method, as_step_size, rounds_of, step_size_at
+from proxgt.methods.requirements import check_averaging, check_consensus, refuse_regularizer
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
@@ -62,6 +62,15 @@ class _Nested(Method):
         return outer, steps - outer
 
 
+def _settle(method: _Nested) -> None:
+    """Check the fields that both methods have, when one is made."""
+    object.__setattr__(method, "step_size", as_step_size(method.step_size))
+    for consensus in method.operators():
+        check_averaging(consensus)
+    checks.positive_int("batch", method.batch)
+    checks.positive_int("period", method.period)
+
+
 @record
 class Network_SARAH(_Nested):
     """Tracking between local SARAH loops: nodes talk once in `period` steps.
@@ -92,9 +101,7 @@ class Network_SARAH(_Nested):
     consensus: Consensus = static(default=Gossip(1))
 
     def __post_init__(self) -> None:
-        settle(self)
-        checks.positive_int("batch", self.batch)
-        checks.positive_int("period", self.period)
+        _settle(self)
 
     def draw(self, problem: Oracle, keys: jax.Array) -> Any:
         return problem.draw(keys, self.batch)
@@ -182,9 +189,7 @@ class DESTRESS(_Nested):
     def __post_init__(self) -> None:
         if isinstance(self.consensus, Consensus):
             object.__setattr__(self, "consensus", _of_one(self.consensus))
-        settle(self)
-        checks.positive_int("batch", self.batch)
-        checks.positive_int("period", self.period)
+        _settle(self)
         if not 0 < checks.finite_number("activation", self.activation) <= 1:
             raise ValueError(f"activation must be in (0, 1], got {self.activation!r}")
 

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import SARAH, Estimator, Minibatch, Size
-from proxgt.methods.base import Cost, Method, as_step_size, rounds_of, step_size_at
-from proxgt.methods.requirements import check_parts
+from proxgt.methods.base import step_size_at
+from proxgt.methods.estimated import Estimated, TrackingState
+from proxgt.methods.requirements import check_parts, settle
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
-from proxgt.records import is_record, record, static
-
-
-class ProxGTState(NamedTuple):
-    """x_{t+1}, y_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    y: jax.Array
-    estimate: Any
+from proxgt.records import record, static
 
 
 @record
-class ProxGT(Method):
+class ProxGT(Estimated):
     """Proximal gradient tracking (Xin, Das, Khan, Kar; Algorithm 1).
 
         v_t     ~ gradient of f_i at x_t            estimate
@@ -43,42 +36,28 @@ class ProxGT(Method):
         consensus: what W^K is, `Gossip(K)` or `Chebyshev(K)`.
     """
 
+    vectors = 2
     estimator: Estimator
     step_size: Any
     consensus: Consensus = static(default=Gossip(1))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "step_size", as_step_size(self.step_size, automatic=True))
-        if not (isinstance(self.estimator, Estimator) and is_record(self.estimator)):
-            raise TypeError(
-                "estimator must be an instance of a class that inherits from Estimator and is "
-                f"decorated with @proxgt.record, got {self.estimator!r}"
-            )
-        if not isinstance(self.consensus, Consensus):
-            raise TypeError(
-                f"consensus must be Gossip(rounds) or Chebyshev(rounds), got {self.consensus!r}"
-            )
+        settle(self, automatic=True)
 
     def check(self, problem: Problem, network: Network) -> None:
         check_parts(self, problem, network)
 
-    def init(self, problem: Oracle, mix: Any, x: jax.Array) -> ProxGTState:
+    def init(self, problem: Oracle, mix: Any, x: jax.Array) -> TrackingState:
         del mix
-        return ProxGTState(x, jnp.zeros_like(x), self.estimator.init(problem, x))
+        return TrackingState(x, jnp.zeros_like(x), self.estimator.init(problem, x))
 
-    def draw(self, problem: Oracle, keys: jax.Array) -> Any:
-        return self.estimator.draw(problem, keys)
-
-    def step(self, problem: Oracle, mix: Any, state: ProxGTState, draw: Any) -> ProxGTState:
+    def step(self, problem: Oracle, mix: Any, state: TrackingState, draw: Any) -> TrackingState:
         x, y, last = state
         a = step_size_at(self.step_size, last.t)
         estimate = self.estimator.update(problem, x, last, draw)
         y = mix(y + estimate.v - last.v)
         z = problem.prox(x - a * y, a)
-        return ProxGTState(mix(z), y, estimate)
-
-    def cost(self, problem: Problem, steps: int) -> Cost:
-        return Cost(*self.estimator.usage(problem, steps), 2 * rounds_of(self.consensus) * steps)
+        return TrackingState(mix(z), y, estimate)
 
 
 def ProxGT_SA(batch: Size, step_size: Any, consensus: Consensus = Gossip(1)) -> ProxGT:

@@ -11,42 +11,33 @@ import numpy as np
 
 from proxgt.consensus import Consensus, Polynomial, run_recurrence
 from proxgt.estimators import Estimator, need_exact
-from proxgt.methods.base import Method, as_step_size, named
+from proxgt.methods.base import Method, named
+from proxgt.methods.estimated import settle_estimate
 from proxgt.networks import Network
 from proxgt.networks.weights import DENSE
 from proxgt.problems import Problem
-from proxgt.records import is_record
 from proxgt.regularizers import Zero
 
 _ROUNDING = 1e-9  # what a computed eigenvalue may be off by
 _GRID = 4097  # points on the spectrum's interval where eigenvalues are too many
 
 
-def settle(method: Method) -> None:
+def settle(method: Method, *, automatic: bool = False) -> None:
     """Check the step size, the estimator and the consensus of a method being made.
 
-    Called from `__post_init__`; a schedule given as a plain function is wrapped.
+    Called from `__post_init__`. `automatic` allows step_size="auto".
     """
-    object.__setattr__(method, "step_size", as_step_size(method.step_size))
-    estimator = getattr(method, "estimator", None)
-    if estimator is not None and not (isinstance(estimator, Estimator) and is_record(estimator)):
-        raise TypeError(
-            "estimator must be an instance of a class that inherits from Estimator and is "
-            f"decorated with @proxgt.record, got {estimator!r}"
-        )
-    parts = method.consensus if isinstance(method.consensus, tuple) else (method.consensus,)
-    for part in parts:
-        check_averaging(part)
+    settle_estimate(method, automatic=automatic)
+    check_averaging(method.consensus)
 
 
 def check_averaging(consensus: Any) -> None:
     """Refuse what is not a polynomial of a doubly stochastic W."""
-    name = "consensus"
     if not isinstance(consensus, Consensus):
-        raise TypeError(f"{name} must be Gossip(rounds) or Chebyshev(rounds), got {consensus!r}")
+        raise TypeError(f"consensus must be Gossip(rounds) or Chebyshev(rounds), got {consensus!r}")
     if not isinstance(consensus, Polynomial):
         raise ValueError(
-            f"{name} must keep the network mean, as Gossip(rounds) does, got {consensus!r}"
+            f"consensus must keep the network mean, as Gossip(rounds) does, got {consensus!r}"
         )
 
 
@@ -114,7 +105,7 @@ def require_eigenvalues(
 
 
 def smallest_eigenvalue(consensus: Consensus, network: Network) -> float:
-    """Of the consensus matrix on a symmetric W; beyond 512 nodes over the spectrum's interval."""
+    """Of the consensus matrix on a symmetric W; beyond 256 nodes over the spectrum's interval."""
     if network.nodes == 1:
         return 1.0
     if network.nodes <= DENSE:
@@ -122,4 +113,4 @@ def smallest_eigenvalue(consensus: Consensus, network: Network) -> float:
     else:
         points = np.linspace(*network.spectrum, _GRID)
     coefficients = consensus.coefficients(network)
-    return float(run_recurrence(points.__mul__, coefficients, np.ones_like(points)).min())
+    return float(run_recurrence(lambda s: points * s, coefficients, np.ones_like(points)).min())

@@ -17,7 +17,7 @@ one, which is what the recursions need.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import SAGA, STORM, Estimator
 from proxgt.methods.base import step_size_at
-from proxgt.methods.estimated import Estimated
+from proxgt.methods.estimated import Estimated, TrackingState
 from proxgt.methods.requirements import (
     check_consensus,
     check_estimate,
@@ -37,14 +37,6 @@ from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
-
-
-class TrackingState(NamedTuple):
-    """x_{t+1}, y_{t+1} and the estimate at x_t; rows are nodes."""
-
-    x: jax.Array
-    y: jax.Array
-    estimate: Any
 
 
 class Tracking(Estimated):

@@ -1,5 +1,4 @@
-"""What the table of methods says of each: an `Entry`, made of where it was published and what
-a step costs. The entries themselves are beside this file, a family a file.
+"""What the table of methods says of one method: an `Entry`, and the words an entry may use.
 
 Costs are per node and step, as a method's `cost` has them in the long run, with b `batch`,
 q `period`, B `refresh`, m the samples a node holds, and K `rounds` of the consensus.

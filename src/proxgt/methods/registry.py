@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from proxgt import checks
-from proxgt.methods.table import ENTRIES, FAMILIES, Entry
+from proxgt.methods.entries import ENTRIES
+from proxgt.methods.entries.entry import FAMILIES, Entry
 
 _PROBLEM = {
     "composite": "any",
