@@ -11,7 +11,7 @@ import proxgt as pg
 from helpers import regression
 from proxgt import config, tasks
 from proxgt.config import catalog
-from proxgt.config.parts import ConfigError
+from proxgt.config.errors import ConfigError
 
 A, B = regression(4, 6, 3)
 BASE = """

@@ -24,7 +24,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import proxgt as pg
 from proxgt import plots
@@ -36,7 +36,7 @@ from proxgt.commands.shard import run_shard
 from proxgt.commands.shared import UsageError
 from proxgt.commands.show import run_list, run_report
 from proxgt.config.catalog import KINDS
-from proxgt.config.parts import nearest, one_line
+from proxgt.config.errors import nearest, one_line
 from proxgt.engines.messages import Agreed, Launched, withdraw
 from proxgt.theory import plans
 
@@ -94,29 +94,39 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="proxgt", description="Decentralized stochastic proximal gradient.")
     parser.add_argument("--version", action="version", version=f"proxgt {pg.__version__}")
     parser.set_defaults(command=None)
-    commands_ = parser.add_subparsers(title="commands", metavar="COMMAND", dest="asked")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="asked")
     shared = _Parser(add_help=False)
     shared.add_argument("--log-level", choices=LEVELS, default="warning")
     changed = _Parser(add_help=False, parents=[shared])
     changed.add_argument(
         "--set", action="append", default=[], metavar="TABLE.KEY=VALUE", help="change the config"
     )
+    _add_runs(commands, changed)
+    _add_plan(commands, changed)
+    _add_shard(commands, changed)
+    _add_reproduce(commands, shared)
+    _add_lookups(commands, shared)
+    return parser
 
-    run = commands_.add_parser("run", parents=[changed], help="solve a problem", description=_RUN)
+
+def _add_runs(commands: Any, changed: _Parser) -> None:
+    run = commands.add_parser("run", parents=[changed], help="solve a problem", description=_RUN)
     run.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="a TOML file")
     run.add_argument("--out", type=Path, metavar="DIR", help="where to write, a new directory")
     run.add_argument("--resume", action="store_true", help="continue the run in DIR, if any")
     run.add_argument("--engine", help="what computes: local, or mpi under mpiexec")
     run.set_defaults(command=run_solve)
 
-    many = commands_.add_parser(
+    many = commands.add_parser(
         "compare", parents=[changed], help="methods under one budget", description=_COMPARE
     )
     many.add_argument("configs", nargs="+", type=Path, metavar="CONFIG")
     many.add_argument("--out", type=Path, metavar="DIR", help="where to write, a new directory")
     many.set_defaults(command=run_compare)
 
-    plan = commands_.add_parser("plan", parents=[changed], help="find a method for an epsilon")
+
+def _add_plan(commands: Any, changed: _Parser) -> None:
+    plan = commands.add_parser("plan", parents=[changed], help="find a method for an epsilon")
     plan.add_argument("config", type=Path, metavar="CONFIG", help="with problem and network")
     plan.add_argument("--epsilon", type=float, required=True, metavar="E", help="of Definition 3")
     plan.add_argument("--method", choices=("auto", *plans.METHODS), default="auto")
@@ -130,12 +140,16 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--no-timing", dest="timing", action="store_false", help="skip timing")
     plan.set_defaults(command=run_plan)
 
-    shard = commands_.add_parser("shard", parents=[changed], help="write data, a file a node")
+
+def _add_shard(commands: Any, changed: _Parser) -> None:
+    shard = commands.add_parser("shard", parents=[changed], help="write data, a file a node")
     shard.add_argument("config", type=Path, metavar="CONFIG", help="with problem and network")
     shard.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new directory")
     shard.set_defaults(command=run_shard)
 
-    claim = commands_.add_parser(
+
+def _add_reproduce(commands: Any, shared: _Parser) -> None:
+    claim = commands.add_parser(
         "reproduce", parents=[shared], help="measure a claim of the paper", description=_REPRODUCE
     )
     claim.add_argument("claim", metavar="CLAIM", help="one of them, or all")
@@ -143,18 +157,19 @@ def _parser() -> argparse.ArgumentParser:
     claim.add_argument("--out", type=Path, metavar="DIR", help="where to write, a new directory")
     claim.set_defaults(command=run_reproduce)
 
-    what = commands_.add_parser("list", parents=[shared], help="what a config can name")
+
+def _add_lookups(commands: Any, shared: _Parser) -> None:
+    what = commands.add_parser("list", parents=[shared], help="what a config can name")
     what.add_argument("kind", nargs="?", type=_kind, metavar="KIND", help=", ".join(KINDS))
     what.add_argument("name", nargs="?", metavar="NAME", help="one of them, such as GT_SARAH")
     what.set_defaults(command=run_list)
 
-    saved = commands_.add_parser("report", parents=[shared], help="compare saved runs")
+    saved = commands.add_parser("report", parents=[shared], help="compare saved runs")
     saved.add_argument("directories", nargs="+", type=Path, metavar="DIR")
     saved.add_argument("--plot", type=Path, default=Path("proxgt-report.png"), metavar="FILE")
     saved.add_argument("--x", action="append", choices=plots.XS, help="may be repeated")
     saved.add_argument("--y", choices=plots.YS, default="metric")
     saved.set_defaults(command=run_report)
-    return parser
 
 
 _RUN = """Solve what CONFIG describes: one table each for problem, regularizer, network, method

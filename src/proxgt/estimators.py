@@ -75,7 +75,8 @@ class FullGradient(Estimator):
         return Estimate(last.t + 1, x, problem.full_gradients(x))
 
     def usage(self, problem: Problem, steps: int) -> Usage:
-        return Usage(*2 * (steps * problem.samples_per_node,))
+        passes = steps * problem.samples_per_node
+        return Usage(passes, passes)
 
 
 @record
@@ -184,10 +185,8 @@ class STORM(Estimator):
             return problem.gradients(x, problem.draw(draw.keys, self.first or self.batch))
 
         def hybrid() -> jax.Array:
-            here, before = (
-                problem.gradients(x, draw.batch),
-                problem.gradients(last.x, draw.batch),
-            )
+            here = problem.gradients(x, draw.batch)
+            before = problem.gradients(last.x, draw.batch)
             return here + (1 - self.momentum) * (last.v - before)
 
         v = jax.lax.cond(last.t == 0, start, hybrid)
@@ -256,8 +255,8 @@ class SAGA(Estimator):
         return SAGAEstimate(last.t + 1, x, v, table, mean)
 
     def usage(self, problem: Problem, steps: int) -> Usage:
-        table = problem.samples_per_node
-        return Usage(*2 * (table + steps * 2 * self.batch,))
+        number = problem.samples_per_node + steps * 2 * self.batch  # the table first
+        return Usage(number, number)
 
 
 def first_occurrence(indices: jax.Array) -> jax.Array:

@@ -80,19 +80,27 @@ def plot_results(
     with drawing(path, (max(5.0 * len(xs), 6.5), 4.6)) as figure:
         panels = figure.subplots(1, len(xs), squeeze=False, sharey=True)[0]
         for axes, one in zip(panels, xs, strict=True):
-            styles = zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
-            for (label, result), (colour, dash, marker) in zip(
-                results.items(), styles, strict=False
-            ):
+            for (label, result), style in zip(results.items(), styles(), strict=False):
+                colour, dash, marker = style
                 values = _gap(result, best) if y == "objective" else result.history[y]
                 line = _draw(axes, result, one, values, colour, label, dash)
                 every = max(len(result.history) // 10, 1)
                 line.set(marker=marker, markersize=4.5, markevery=every)
-            _finish(axes, one, LABELS[y] if axes is panels[0] else "")
-        handles, labels = panels[0].get_legend_handles_labels()
-        columns = 1 if max(map(len, labels)) > 40 else min(len(labels), 4)
-        figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+            finish(axes, one, LABELS[y] if axes is panels[0] else "")
+        legend_below(figure, panels[0])
     return Path(path)
+
+
+def styles() -> Iterator[tuple[str, str, str]]:
+    """Colours, dashes and markers of curves on common axes, without end."""
+    return zip(cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False)
+
+
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """One legend for all panels: the labels of `axes`, a line each where they are long."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 1 if max(map(len, labels)) > 40 else min(len(labels), 4)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
 @contextmanager
@@ -118,13 +126,13 @@ def _metric_and_terms(axes: Axes, result: Result, x: str) -> None:
     _draw(axes, result, x, history["stationarity"], VERMILION, "stationarity", "--")
     scaled = result.smoothness**2 * history["consensus"]
     _draw(axes, result, x, scaled, GREEN, "L² × consensus error", "-.")
-    _finish(axes, x, LABELS["metric"])
+    finish(axes, x, LABELS["metric"])
 
 
 def _objective(axes: Axes, result: Result) -> None:
     best = result.history["objective"].min()
     _draw(axes, result, "samples", _gap(result, best), BLUE)
-    _finish(axes, "samples", f"objective Ψ above {best:.4g} (best)")
+    finish(axes, "samples", f"objective Ψ above {best:.4g} (best)")
 
 
 def _gap(result: Result, best: float) -> np.ndarray:
@@ -172,7 +180,8 @@ def _draw(
     return line
 
 
-def _finish(axes: Axes, x: str, y: str) -> None:
+def finish(axes: Axes, x: str, y: str) -> None:
+    """Scales, ticks and labels of a panel: log of `y` over a cost `x`."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(numticks=9))
     axes.yaxis.set_minor_locator(NullLocator())

@@ -18,8 +18,6 @@ from proxgt.params import ParamSpec, from_structure, structure_of
 if TYPE_CHECKING:
     from proxgt.theory.certificate import Certificate
 
-STATUSES = ("converged", "step limit", "diverged", "interrupted")
-
 
 @dataclass(frozen=True, eq=False)
 class Result:

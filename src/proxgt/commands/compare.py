@@ -24,7 +24,8 @@ from proxgt.comparison.contest import Contest
 from proxgt.comparison.tuning import tune
 from proxgt.config import entrants
 from proxgt.config.entrants import Entrant
-from proxgt.config.parts import Terms, blame, one_line
+from proxgt.config.errors import blame, one_line
+from proxgt.config.parts import Terms
 
 
 def run_compare(args: argparse.Namespace) -> int:

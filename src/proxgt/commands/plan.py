@@ -6,7 +6,7 @@ import argparse
 
 from proxgt import config
 from proxgt.commands.shared import UsageError, setting_of
-from proxgt.config.parts import one_line
+from proxgt.config.errors import one_line
 from proxgt.theory.plans import plan
 
 

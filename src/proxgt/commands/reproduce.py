@@ -6,7 +6,7 @@ import argparse
 
 from proxgt.commands import tables
 from proxgt.commands.shared import UsageError, console, new_directory, say_saved
-from proxgt.config.parts import nearest
+from proxgt.config.errors import nearest
 
 NOT_REPRODUCED = 4
 

@@ -25,7 +25,7 @@ from proxgt.commands.shared import (
     say_saved,
     write_config,
 )
-from proxgt.config.parts import ConfigError, one_line
+from proxgt.config.errors import ConfigError, one_line
 from proxgt.engines.messages import Launched, world
 from proxgt.engines.mpi import MpiEngine
 

@@ -7,7 +7,7 @@ import os
 
 import proxgt as pg
 from proxgt.commands.shared import UsageError, console, new_directory, setting_of
-from proxgt.config.parts import one_line
+from proxgt.config.errors import one_line
 from proxgt.problems.shards import write_shards
 
 

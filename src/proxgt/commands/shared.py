@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from proxgt import config
-from proxgt.config.parts import ConfigError
+from proxgt.config.errors import ConfigError
 
 Flags = dict[str, str]  # dotted path -> the flag that set it
 

@@ -12,7 +12,7 @@ from proxgt import plots
 from proxgt.commands import tables
 from proxgt.commands.shared import UsageError, console
 from proxgt.config.catalog import KINDS, Entry, catalog
-from proxgt.config.parts import nearest, one_line
+from proxgt.config.errors import nearest, one_line
 from proxgt.methods import registry
 
 _COSTS = """Costs are per node and step: b is

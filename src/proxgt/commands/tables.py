@@ -13,9 +13,9 @@ from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
-from scipy import stats
 
 from proxgt.comparison import Comparison
+from proxgt.comparison.averages import interval
 from proxgt.config import Job
 from proxgt.methods import registry
 from proxgt.params import ParamSpec
@@ -135,12 +135,10 @@ def _interval(results: list[Result]) -> tuple[str, str]:
     diverged = sum(result.status == "diverged" for result in results)
     if diverged:
         return "diverged", f"{diverged} of {len(results)} runs"
-    finals = np.array([result.history["metric"][-1] for result in results])
+    finals = np.array([[result.history["metric"][-1]] for result in results])
     if len(finals) < 2 or (finals <= 0).any():
         return f"{finals.mean():.2e}", "-"
-    logs = np.log(finals)
-    half = stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
-    mean, low, high = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
+    mean, low, high = (float(end[0]) for end in interval(finals, "metric", 0.95))
     return f"{mean:.2e}", f"{low:.1e} to {high:.1e}"
 
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,17 +126,10 @@ class Comparison:
             panels = figure.subplots(1, len(xs), squeeze=False, sharey=True)[0]
             for axes, one in zip(panels, xs, strict=True):
                 curves = self.curves(one, y, points=200, confidence=confidence)
-                for (label, curve), style in zip(curves.items(), _styles(), strict=False):
+                for (label, curve), style in zip(curves.items(), plots.styles(), strict=False):
                     _draw(axes, label, curve, *style)
-                plots._finish(axes, one, plots.LABELS[y] if axes is panels[0] else "")
-            handles, labels = panels[0].get_legend_handles_labels()
-            figure.legend(
-                handles,
-                labels,
-                loc="outside lower center",
-                ncols=min(len(labels), 4),
-                frameon=False,
-            )
+                plots.finish(axes, one, plots.LABELS[y] if axes is panels[0] else "")
+            plots.legend_below(figure, panels[0])
         return Path(path)
 
     def save(self, directory: str | Path) -> Path:
@@ -252,10 +244,6 @@ def _reached(label: str, runs: list[Result], target: float, column: str) -> Reac
         median("seconds"),
         final,
     )
-
-
-def _styles() -> Any:
-    return zip(cycle(plots.COLOURS), cycle(plots.DASHES), cycle(plots.MARKERS), strict=False)
 
 
 def _draw(axes: Any, label: str, curve: Curve, colour: str, dash: str, marker: str) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import proxgt as pg
 from proxgt.comparison.contest import Contest
 from proxgt.config.catalog import catalog, is_reference
+from proxgt.config.errors import ConfigError, blame
 from proxgt.config.job import Setting
-from proxgt.config.parts import ConfigError, Terms, blame
+from proxgt.config.parts import Terms
 from proxgt.fingerprint import difference, fingerprint
 
 _SHARED = ("problem", "regularizer", "network")

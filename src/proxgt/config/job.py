@@ -33,7 +33,8 @@ from typing import Any
 import tomli_w
 
 import proxgt as pg
-from proxgt.config.parts import ConfigError, Parts, blame, nearest
+from proxgt.config.errors import ConfigError, blame, nearest
+from proxgt.config.parts import Parts
 from proxgt.methods.base import prepared
 
 TABLES = ("problem", "regularizer", "network", "method", "run", "compare")

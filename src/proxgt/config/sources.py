@@ -15,7 +15,7 @@ import proxgt as pg
 from proxgt import checks
 from proxgt import data as datasets
 from proxgt.networks import links
-from proxgt.problems.shards import Shards
+from proxgt.problems.shards import Shards, as_saved
 
 
 def empirical(
@@ -148,7 +148,7 @@ def unreliable(
 
 
 def read_arrays(file: Path) -> Any:
-    """An array; or the arrays of an .npz file: a dict, or a tuple where they have no names."""
+    """An array; or the arrays of an .npz file, as `as_saved` has them."""
     try:
         loaded = np.load(file, allow_pickle=False)
     except (BadZipFile, EOFError, ValueError) as error:
@@ -156,10 +156,7 @@ def read_arrays(file: Path) -> Any:
     if isinstance(loaded, np.ndarray):
         return loaded
     with loaded:
-        arrays = {name: loaded[name] for name in loaded.files}
-    if list(arrays) != [f"arr_{k}" for k in range(len(arrays))]:
-        return arrays
-    return arrays["arr_0"] if len(arrays) == 1 else tuple(arrays.values())
+        return as_saved({name: loaded[name] for name in loaded.files})
 
 
 def _by_node(arrays: dict[str, np.ndarray], nodes: int) -> list[dict[str, np.ndarray]]:

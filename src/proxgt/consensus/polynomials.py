@@ -132,7 +132,7 @@ class FastMix(Polynomial):
             (a, b), N = network.spectrum, 16 * self._count(network)
             points = (a + b + (b - a) * np.cos(np.pi * np.arange(N + 1) / N)) / 2
             slack = 1 / math.cos(np.pi / 32)
-        values = run_recurrence(points.__mul__, self._table(network), np.ones_like(points))
+        values = run_recurrence(lambda s: points * s, self._table(network), np.ones_like(points))
         return float(abs(values).max(initial=0.0)), slack
 
     def _table(self, network: Network) -> np.ndarray:

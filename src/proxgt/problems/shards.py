@@ -145,6 +145,11 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} could not be read as a shard: {error}") from None
     if not arrays:
         raise ValueError(f"{path} could not be read as a shard: it holds no arrays")
+    return as_saved(arrays)
+
+
+def as_saved(arrays: dict[str, np.ndarray]) -> Any:
+    """The arrays of an .npz file: a dict; or, saved without names, a tuple or a single array."""
     if list(arrays) != [f"arr_{k}" for k in range(len(arrays))]:
         return arrays
     return arrays["arr_0"] if len(arrays) == 1 else tuple(arrays.values())
