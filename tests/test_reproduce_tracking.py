@@ -9,8 +9,9 @@ import pytest
 import proxgt as pg
 from proxgt.reproduce import inequalities, tracking
 from proxgt.reproduce.inequalities import paths, ratio, statements
-from proxgt.reproduce.settings import bounded_quadratic, known_of
+from proxgt.reproduce.settings import bounded_quadratic
 from proxgt.theory import Inequality, record_trajectory
+from proxgt.theory.constants import constants
 
 N, T, SEEDS = 12, 12, range(24)  # the same for all runs, to compile once
 RING = pg.Network.ring(N)
@@ -28,7 +29,7 @@ def made(problem):
 
 def tightness(made, problem, **changes):
     made = replace(made, **changes)
-    known, nu = known_of(problem, RING), inequalities.largest_nu(made, problem)
+    known, nu = constants(problem, RING), inequalities.largest_nu(made, problem)
     every = [statements(path, known, nu, RING.W, "paper") for path in paths(made)]
     return {found[0].name: ratio(found).value for found in zip(*every, strict=True)}
 

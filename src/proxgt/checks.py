@@ -97,6 +97,14 @@ def finite_array(name: str, value: Any) -> np.ndarray:
     return array
 
 
+def instance(name: str, value: Any, kind: type, example: str) -> None:
+    """Refuse what is not an object of a class."""
+    if not isinstance(value, kind):
+        raise TypeError(
+            f"{name} must be a {kind.__name__}, such as {example}, got {shortened(value)}"
+        )
+
+
 def shortened(value: Any) -> str:
     """`value` as an error message can hold it: short, and in one line."""
     return " ".join(_shown.repr(value).split())

@@ -21,6 +21,7 @@ from proxgt.fingerprint import difference, fingerprint
 from proxgt.history import History, Row
 from proxgt.interrupts import Interrupts
 from proxgt.methods.base import Method, check_schedule, prepared, step_size_at
+from proxgt.methods.requirements import require_fit
 from proxgt.metrics import Measurement, Meter
 from proxgt.networks import Network
 from proxgt.problems import Problem
@@ -49,7 +50,8 @@ class Run:
         settings: Settings,
         asked: Mapping[str, Any],
     ) -> None:
-        self._check(problem, network, method)
+        require_fit(problem, network)
+        checks.instance("method", method, Method, "ProxGT_SA(batch, step_size)")
         self.problem = problem if x0 is None else problem.starting_at(x0)
         self.settings = s = settings
         self.network = network
@@ -76,24 +78,6 @@ class Run:
         )
         self.status = "step limit"
         self._warm: Any = None
-
-    @staticmethod
-    def _check(problem: Any, network: Any, method: Any) -> None:
-        for name, value, kind, example in (
-            ("problem", problem, Problem, "EmpiricalRisk(loss, data)"),
-            ("network", network, Network, "Network(graph)"),
-            ("method", method, Method, "ProxGT_SA(batch, step_size)"),
-        ):
-            if not isinstance(value, kind):
-                raise TypeError(
-                    f"{name} must be a {kind.__name__}, such as {example}, "
-                    f"got {checks.shortened(value)}"
-                )
-        if problem.nodes != network.nodes:
-            raise ValueError(
-                f"the problem has {problem.nodes} nodes and the network {network.nodes}: "
-                "they must agree"
-            )
 
     @property
     def identity(self) -> dict[str, str]:

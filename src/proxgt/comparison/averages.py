@@ -106,16 +106,20 @@ def _number(values: np.ndarray, column: str, confidence: float) -> tuple[float, 
 
 
 def interval(table: np.ndarray, column: str, confidence: float) -> tuple[np.ndarray, ...]:
-    """Mean, low and high over the rows of a table, of a column; Student's t over seeds.
+    """Mean, low and high over seeds, the rows of a table of values of one history column.
 
     In logs for the metric and stationarity, which makes their mean geometric.
     """
     logs = column in GEOMETRIC
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        table = np.log(table) if logs else table
-        mean, half = table.mean(axis=0), np.zeros(table.shape[1:])
-        if len(table) > 1:
-            quantile = stats.t.ppf((1 + confidence) / 2, len(table) - 1)
-            half = quantile * table.std(axis=0, ddof=1) / np.sqrt(len(table))
-        ends = (mean, mean - half, mean + half)
+        ends = student(np.log(table) if logs else table, confidence)
         return tuple(np.exp(end) if logs else end for end in ends)
+
+
+def student(table: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    """Mean, low and high over the rows of a table, by Student's t; of one row, that row."""
+    mean, half = table.mean(axis=0), np.zeros(table.shape[1:])
+    if len(table) > 1:
+        quantile = stats.t.ppf((1 + confidence) / 2, len(table) - 1)
+        half = quantile * table.std(axis=0, ddof=1) / np.sqrt(len(table))
+    return mean, mean - half, mean + half

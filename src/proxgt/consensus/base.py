@@ -54,6 +54,7 @@ class Consensus(ABC):
     rounds: int | Literal["auto"] = 1
     target: float | None = None
     automatic: ClassVar[bool] = True  # whether "auto" is known to make sense
+    non_negative: ClassVar[bool] = False  # whether P has no negative entries, whatever the W
 
     def __post_init__(self) -> None:
         name, rounds = type(self).__name__, self.rounds

@@ -15,6 +15,8 @@ from proxgt.networks.weights import DENSE
 class Gossip(Polynomial):
     """W^K, as Algorithm 1 is written."""
 
+    non_negative: ClassVar[bool] = True
+
     def coefficients(self, network: Network) -> np.ndarray:
         """s_{k+1} = W s_k."""
         return self._every_round(network, 1.0, 0.0, 0.0)
@@ -32,6 +34,8 @@ class Gossip(Polynomial):
 
 class LazyGossip(Polynomial):
     """((I + W)/2)^K: no negative eigenvalues, whatever those of W."""
+
+    non_negative: ClassVar[bool] = True
 
     def coefficients(self, network: Network) -> np.ndarray:
         """s_{k+1} = W s_k / 2 + s_k / 2."""

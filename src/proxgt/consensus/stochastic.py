@@ -19,6 +19,7 @@ class ColumnStochastic(Consensus):
     """
 
     automatic: ClassVar[bool] = False
+    non_negative: ClassVar[bool] = True
 
     def coefficients(self, network: Network) -> np.ndarray:
         """s_{k+1} = C s_k."""
@@ -40,6 +41,7 @@ class RowStochastic(Consensus):
     """
 
     automatic: ClassVar[bool] = False
+    non_negative: ClassVar[bool] = True
 
     def coefficients(self, network: Network) -> np.ndarray:
         """s_{k+1} = R s_k."""

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from proxgt.consensus import Consensus, Gossip, LazyGossip
+from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import Estimator
 from proxgt.methods.base import step_size_at
 from proxgt.methods.estimated import DescentState, Estimated, TrackingState
@@ -211,7 +211,7 @@ def _values_around(h: Any, points: jax.Array) -> jax.Array:
 
 
 def _require_convex_combinations(name: str, consensus: Consensus) -> None:
-    if not isinstance(consensus, (Gossip, LazyGossip)):
+    if not consensus.non_negative:
         raise ValueError(
             f"{name} needs a consensus matrix without negative entries to stay in the set: use "
             f"Gossip(rounds) or LazyGossip(rounds), not {consensus!r}"

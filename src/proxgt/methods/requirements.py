@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from proxgt import checks
 from proxgt.consensus import Consensus, Polynomial, run_recurrence
 from proxgt.estimators import Estimator, need_exact
 from proxgt.methods.base import Method, named
@@ -38,6 +39,17 @@ def check_averaging(consensus: Any) -> None:
     if not isinstance(consensus, Polynomial):
         raise ValueError(
             f"consensus must keep the network mean, as Gossip(rounds) does, got {consensus!r}"
+        )
+
+
+def require_fit(problem: Any, network: Any) -> None:
+    """Refuse what is not a problem and a network with as many nodes."""
+    checks.instance("problem", problem, Problem, "EmpiricalRisk(loss, data)")
+    checks.instance("network", network, Network, "Network(graph)")
+    if problem.nodes != network.nodes:
+        raise ValueError(
+            f"the problem has {problem.nodes} nodes and the network {network.nodes}: "
+            "they must agree"
         )
 
 

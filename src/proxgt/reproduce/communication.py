@@ -19,7 +19,8 @@ from proxgt.networks import Network, graphs
 from proxgt.problems import EmpiricalRisk, Problem
 from proxgt.reproduce.findings import Check, Finding, Interval, guide, log_axes
 from proxgt.reproduce.runs import reach
-from proxgt.reproduce.settings import Effort, bounded_quadratic, enough, known_of, sized
+from proxgt.reproduce.settings import Effort, bounded_quadratic, enough, sized
+from proxgt.theory.constants import constants
 
 TITLE = "rounds to an epsilon against the spectral gap"
 POWERS = {"gossip": -1.0, "Chebyshev": -0.5}
@@ -87,7 +88,7 @@ class Case:
     def of(cls, name: str, seeds: tuple[int, ...]) -> Case:
         """ "SA" on the population risk, or "SR-E" on samples of it."""
         population, complete = bounded_quadratic(NODES, HETEROGENEITY), Network.complete(NODES)
-        scales = known_of(population, complete).scales()
+        scales = constants(population, complete).scales()
         problem: Problem = population
         if name == "SR-E":
             problem = drawn_quadratic(NODES, SAMPLES)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
-from scipy import stats
 
 from proxgt import plots
+from proxgt.comparison.averages import student
 
 CONFIDENCE = 0.95
 BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
@@ -31,15 +31,10 @@ class Interval:
     def of(cls, values: Any) -> Interval:
         """Of one number a seed; a single number is its own interval."""
         values = np.asarray(values, float).ravel()
-        mean = float(np.mean(values))
-        if len(values) < 2 or not np.isfinite(values).all():
+        if not np.isfinite(values).all():
+            mean = float(np.mean(values))
             return cls(mean, mean, mean)
-        half = float(
-            stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
-            * np.std(values, ddof=1)
-            / np.sqrt(len(values))
-        )
-        return cls(mean, mean - half, mean + half)
+        return cls(*map(float, student(values, CONFIDENCE)))
 
     def __str__(self) -> str:
         if self.low == self.high:

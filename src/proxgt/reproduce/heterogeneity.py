@@ -22,8 +22,9 @@ from proxgt.regularizers import L1, Regularizer, Zero
 from proxgt.reproduce.bias import bias_of_dsgd, floor
 from proxgt.reproduce.findings import Check, Finding, Interval, guide, log_axes
 from proxgt.reproduce.runs import curve
-from proxgt.reproduce.settings import Effort, enough, known_of
+from proxgt.reproduce.settings import Effort, enough
 from proxgt.reproduce.tuning import Contest, best
+from proxgt.theory.constants import constants
 
 TITLE = "data sorted by label"
 NODES = 8
@@ -71,7 +72,7 @@ def run(effort: Effort) -> Finding:
 
 def theorems_rounds(problems: dict[str, EmpiricalRisk]) -> Consensus:
     """K of Theorem 3, enough for either split."""
-    zeta = max(known_of(one, NETWORK).zeta.value for one in problems.values())
+    zeta = max(constants(one, NETWORK).zeta.value for one in problems.values())
     return enough(NETWORK, zeta)
 
 

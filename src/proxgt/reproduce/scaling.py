@@ -16,12 +16,11 @@ from proxgt.reproduce.settings import (
     Effort,
     bounded_quadratic,
     enough,
-    known_of,
     sized,
     sparse_logistic,
 )
 from proxgt.theory import plan
-from proxgt.theory.constants import Constants
+from proxgt.theory.constants import Constants, constants
 
 TITLE = "samples per node to an epsilon"
 POWERS = {"SA": -4, "SR-O": -3, "SR-E": -2}
@@ -51,7 +50,7 @@ def _samples(method: str, effort: Effort, rows: list[dict[str, Any]]) -> np.ndar
     """(seeds, epsilons)."""
     problem: Any = sparse_logistic(NODES) if method == "SR-E" else bounded_quadratic(NODES)
     network = Network.ring(NODES)
-    known = known_of(problem, network)
+    known = constants(problem, network)
     scales = known.scales()
     consensus = enough(network, scales.zeta)
     every = []

@@ -16,10 +16,9 @@ from proxgt import data, tasks
 from proxgt.consensus import Chebyshev, Consensus, Gossip
 from proxgt.methods import ProxGT, ProxGT_SA, ProxGT_SR_E, ProxGT_SR_O
 from proxgt.networks import Network
-from proxgt.problems import EmpiricalRisk, PopulationRisk, Problem
+from proxgt.problems import EmpiricalRisk, PopulationRisk
 from proxgt.regularizers import L1, Box, Regularizer
 from proxgt.theory.bounds import Scales
-from proxgt.theory.constants import Constants, constants
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,6 @@ def bounded_quadratic(
         seed=seed,
         regularizer=Box(-1.0, 1.0),
     )
-
-
-def known_of(problem: Problem, network: Network) -> Constants:
-    """The constants of a problem; Delta of `bounded_quadratic` is exact."""
-    return constants(problem, network)
 
 
 def sized(method: str, scales: Scales, epsilon: float, consensus: Consensus) -> ProxGT:

@@ -21,7 +21,8 @@ from proxgt.regularizers import Zero
 from proxgt.reproduce.cosine import cosine_population
 from proxgt.reproduce.findings import Check, Finding, Interval, guide, log_axes
 from proxgt.reproduce.runs import Reached, reach
-from proxgt.reproduce.settings import Effort, enough, known_of, sized, sparse_logistic
+from proxgt.reproduce.settings import Effort, enough, sized, sparse_logistic
+from proxgt.theory.constants import constants
 
 TITLE = "samples to an epsilon for h = 0, against the one-round methods"
 NODES = 16
@@ -67,7 +68,7 @@ class Duel:
 def against_sarah() -> Duel:
     """Digits split by label: SR-E and GT-SARAH share b = sqrt(m/n) and q = sqrt(nm)."""
     problem = sparse_logistic(NODES, regularizer=Zero())
-    scales, L = known_of(problem, Network.ring(NODES)).scales(), problem.smoothness
+    scales, L = constants(problem, Network.ring(NODES)).scales(), problem.smoothness
     one = sized("SR-E", scales, EPSILONS["SR-E"], Gossip(1))
     estimator: Any = one.estimator
     b, q = estimator.batch, estimator.period

@@ -23,13 +23,13 @@ from proxgt.reproduce.settings import (
     Effort,
     bounded_quadratic,
     enough,
-    known_of,
     sized,
     sparse_logistic,
     unit_logistic,
 )
 from proxgt.theory import plan
 from proxgt.theory.bounds import Scales
+from proxgt.theory.constants import constants
 
 TITLE = "samples per node, against the number of nodes"
 NODES = (1, 2, 4, 8, 16, 32)
@@ -90,7 +90,7 @@ def _spread(
     every = []
     for n in nodes:
         problem, network = PROBLEMS[method](n), Network.ring(n)
-        known = known_of(problem, network)
+        known = constants(problem, network)
         scales = with_smoothness_of(known.scales(), largest)
         epsilon = epsilon_of(method, scales)
         one = sized(method, scales, epsilon, enough(network, scales.zeta))
@@ -147,7 +147,7 @@ def _scales(method: str, n: int) -> Scales:
 
 @cache
 def _scales_of(make: Callable[[int], Any], n: int) -> Scales:
-    return known_of(make(n), Network.ring(n)).scales()
+    return constants(make(n), Network.ring(n)).scales()
 
 
 def _own_smoothness(effort: Effort, rows: list[dict[str, Any]]) -> str:
@@ -156,7 +156,7 @@ def _own_smoothness(effort: Effort, rows: list[dict[str, Any]]) -> str:
     found, smoothness = [], []
     for n in nodes:
         problem, network = sparse_logistic(n), Network.ring(n)
-        scales = known_of(problem, network).scales()
+        scales = constants(problem, network).scales()
         one = sized("SR-E", scales, _OWN_EPSILON, enough(network, scales.zeta))
         reached = reach(problem, network, one, _OWN_EPSILON, effort.seeds, _MOST)
         _record(rows, OWN, "ProxGT-SR-E", n, _OWN_EPSILON, effort.seeds, reached)

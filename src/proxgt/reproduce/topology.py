@@ -20,11 +20,11 @@ from proxgt.reproduce.settings import (
     Effort,
     bounded_quadratic,
     enough,
-    known_of,
     sized,
     unit_logistic,
 )
 from proxgt.reproduce.tuning import Contest, best
+from proxgt.theory.constants import constants
 
 TITLE = "samples per node to an epsilon, graph by graph"
 NODES = 16
@@ -75,7 +75,7 @@ def _measured(
     method: str, problem: Problem, label: str, network: Network, seeds: tuple[int, ...]
 ) -> Iterator[dict[str, Any]]:
     """One graph: a row for every choice and seed."""
-    scales, epsilon = known_of(problem, network).scales(), EPSILONS[method]
+    scales, epsilon = constants(problem, network).scales(), EPSILONS[method]
     enough_ = enough(network, scales.zeta, accelerated=True)
     sizes = sized(method, scales, epsilon, enough_)
     theirs = (float(sizes.step_size) * problem.smoothness,)  # in units of 1/L

@@ -29,11 +29,11 @@ from proxgt.reproduce.settings import (
     Effort,
     bounded_quadratic,
     enough,
-    known_of,
     sparse_logistic,
 )
 from proxgt.theory import Inequality, bound_of, record_trajectory
 from proxgt.theory.bounds import VERSIONS
+from proxgt.theory.constants import constants
 
 TITLE = "tracking, and how tight the lemmas are"
 NODES = 8
@@ -97,7 +97,7 @@ def _on_trajectories(method: str, case: Case, seeds: Sequence[int]) -> Iterator[
     a = case.share / (8 * problem.smoothness)
     one = ProxGT(ESTIMATORS[method], a, case.consensus)
     made = record_trajectory(problem, case.network, one, STEPS[method], seeds)
-    known, nu = known_of(problem, case.network), largest_nu(made, problem)
+    known, nu = constants(problem, case.network), largest_nu(made, problem)
     P = case.consensus.matrix(case.network)
     for version in VERSIONS:
         every = [statements(path, known, nu, P, version) for path in paths(made)]
@@ -111,7 +111,7 @@ def _on_trajectories(method: str, case: Case, seeds: Sequence[int]) -> Iterator[
 def _with_enough_rounds(method: str) -> Iterator[Case]:
     """K of the theorems on the same graphs."""
     for name, network in (("ring", Network.ring(NODES)), ("path", Network.path(NODES))):
-        zeta = known_of(problem_of(method, NODES), network).zeta.value
+        zeta = constants(problem_of(method, NODES), network).zeta.value
         for accelerated in (False, True):
             consensus = enough(network, zeta, accelerated)
             kind = "Chebyshev " if accelerated else "W^"
@@ -121,7 +121,7 @@ def _with_enough_rounds(method: str) -> Iterator[Case]:
 def _on_long_runs(method: str, case: Case, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Definition 3's average over the bound, at the largest step size the theorem allows."""
     problem, T = problem_of(method, NODES), THEOREM_STEPS[method]
-    known = known_of(problem, case.network)
+    known = constants(problem, case.network)
     small = ProxGT(ESTIMATORS[method], 1e-9, case.consensus)
     a = float(bound_of(small, case.network, T, known, "paper").binding.limit)
     one = dataclasses.replace(small, step_size=a)

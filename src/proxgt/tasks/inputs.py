@@ -66,13 +66,13 @@ def feature_smoothness(samples: NodeData) -> float:
     The mean over node i of phi(a.x) with |phi''| <= c has a Hessian A_i' D A_i / m_i with
     |D| <= c I, so that it is c times this number smooth.
     """
-    largest = max(_largest_eigenvalue(samples.node(i)[0]) for i in range(samples.nodes))
+    largest = max(largest_gram_eigenvalue(samples.node(i)[0]) for i in range(samples.nodes))
     if largest == 0:
         raise ValueError("features in data must not all be zero: there is nothing to fit")
     return largest
 
 
-def _largest_eigenvalue(features: np.ndarray) -> float:
+def largest_gram_eigenvalue(features: np.ndarray) -> float:
     """lambda_max(A'A / m), from the smaller of A'A and AA'."""
     A = np.asarray(features, np.float64)
     gram = A.T @ A if A.shape[1] <= A.shape[0] else A @ A.T

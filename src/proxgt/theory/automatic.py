@@ -20,7 +20,6 @@ import dataclasses
 import math
 from typing import Any
 
-from proxgt.consensus import Gossip, LazyGossip
 from proxgt.estimators import SARAH
 from proxgt.methods.base import AUTO, open_fields
 from proxgt.methods.proxgt import ProxGT
@@ -53,7 +52,7 @@ def settled(
     _require_epsilon(name, named, epsilon)
     known = constants(problem, network)
     left = method.consensus.contraction(network)
-    non_negative = isinstance(method.consensus, Gossip | LazyGossip)
+    non_negative = method.consensus.non_negative
 
     def size(period: float) -> int:
         """B of SR-O, or b of SA: the noise takes its share of epsilon^2."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from proxgt import checks
+from proxgt.methods.requirements import require_fit
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.theory import known, measure
@@ -157,7 +158,8 @@ def constants(
         samples: sample gradients a node gives at each point of it, all where it has fewer.
         seed: of their draw.
     """
-    require_pair(problem, network)
+    require_fit(problem, network)
+    require_fixed(network)
     problem = problem if x0 is None else problem.starting_at(x0)
     facts = known.facts_of(problem)
     L = _smoothness(problem, smoothness)
@@ -183,19 +185,6 @@ def constants(
         problem.nodes,
         problem.samples_per_node,
     )
-
-
-def require_pair(problem: Problem, network: Network) -> None:
-    """Refuse a problem and a network that the theorems do not speak of together."""
-    for name, value, kind in (("problem", problem, Problem), ("network", network, Network)):
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a {kind.__name__}, got {checks.shortened(value)}")
-    if problem.nodes != network.nodes:
-        raise ValueError(
-            f"the problem has {problem.nodes} nodes and the network {network.nodes}: "
-            "they must agree"
-        )
-    require_fixed(network)
 
 
 def require_fixed(network: Network) -> None:

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 from proxgt import checks
-from proxgt.consensus import Gossip, LazyGossip
 from proxgt.estimators import SARAH, FullGradient, Minibatch
 from proxgt.methods.base import prepared
 from proxgt.methods.proxgt import ProxGT
@@ -62,7 +61,7 @@ def bound_of(
         step_size=checks.positive_number("step_size", method.step_size),
         contraction=consensus.contraction(network),
         batch=getattr(estimator, "batch", 1),
-        non_negative=isinstance(consensus, Gossip | LazyGossip),
+        non_negative=consensus.non_negative,
         version=version,
         **sizes,
     )

@@ -18,12 +18,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import eigh
 
 from proxgt.problems import EmpiricalRisk, PopulationRisk, Problem
 from proxgt.problems.nodedata import NodeData
 from proxgt.regularizers import Blocks, Box, Regularizer
 from proxgt.regularizers.base import Custom, is_regularizer
+from proxgt.tasks.inputs import largest_gram_eigenvalue
 from proxgt.tasks.losses import (
     FactorizationLoss,
     LogisticLoss,
@@ -119,12 +119,8 @@ def _features(rows: Any) -> Any:
 
 
 def _fourth_moment(A: np.ndarray) -> float:
-    """lambda_max((1/m) sum_s ||a_s||^2 a_s a_s'), from the smaller of two Gram matrices."""
-    B = A * np.linalg.norm(A, axis=1, keepdims=True)
-    gram = B.T @ B if B.shape[1] <= B.shape[0] else B @ B.T
-    last = len(gram) - 1
-    top = eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0]
-    return max(float(top), 0.0) / len(A)
+    """lambda_max((1/m) sum_s ||a_s||^2 a_s a_s')."""
+    return max(largest_gram_eigenvalue(A * np.linalg.norm(A, axis=1, keepdims=True)), 0.0)
 
 
 def _noisy_quadratic(problem: PopulationRisk) -> Facts:

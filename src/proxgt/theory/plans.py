@@ -8,6 +8,7 @@ from typing import Any
 
 from proxgt import checks
 from proxgt.methods import ProxGT
+from proxgt.methods.requirements import require_fit
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.theory.bounds import (
@@ -19,7 +20,7 @@ from proxgt.theory.bounds import (
     conditions,
 )
 from proxgt.theory.choices import Choice, cheapest, choice_of
-from proxgt.theory.constants import Constants, constants, require_pair
+from proxgt.theory.constants import Constants, constants, require_fixed
 from proxgt.theory.pilot import LEAST_SHARE, PRACTICAL, Pilot, run_pilot
 from proxgt.theory.search import Mixing, Price, Usage, mixings, search
 from proxgt.theory.timing import StepTime, step_time
@@ -135,7 +136,8 @@ def plan(
         given: the constants, where `constants` has found them already.
     """
     _check(epsilon, method, minimise, sample_cost, round_cost, consensus, timed)
-    require_pair(problem, network)
+    require_fit(problem, network)
+    require_fixed(network)
     problem = problem if x0 is None else problem.starting_at(x0)
     known = constants(problem, network, seed=seed) if given is None else _given(given, problem)
     scales = known.scales(guarantee)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from proxgt import checks, records
-from proxgt.consensus import Gossip, LazyGossip
+from proxgt.consensus import Gossip
 from proxgt.engines.local import step_keys
 from proxgt.methods import ProxGT
 from proxgt.methods.base import prepared
@@ -126,7 +126,7 @@ def record_trajectory(
         start=float(start),
         method=method,
         contraction=method.consensus.contraction(network),
-        non_negative=isinstance(method.consensus, Gossip | LazyGossip),
+        non_negative=method.consensus.non_negative,
     )
 
 
