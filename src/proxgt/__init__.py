@@ -25,6 +25,7 @@ from proxgt.estimators import (
     SAGA,
     SARAH,
     STORM,
+    SVRG,
     Estimate,
     Estimator,
     FullGradient,
@@ -121,7 +122,6 @@ from proxgt.regularizers import (
 from proxgt.result import Result
 from proxgt.run import Snapshot
 from proxgt.solve import solve
-from proxgt.svrg import SVRG
 from proxgt.theory import Plan, plan
 
 __all__ = [

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from proxgt.estimators import SAGA, SARAH, Estimator
+from proxgt.estimators import SAGA, SARAH, SVRG, Estimator
 from proxgt.methods.centralized import Averaged, Plain, settle_single
 from proxgt.methods.deepstorm import TwoBatchSTORM
 from proxgt.records import record, static
-from proxgt.svrg import SVRG
 
 
 @record

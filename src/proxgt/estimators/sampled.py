@@ -1,66 +1,16 @@
-"""Gradient estimators: v_t of line 2 of Algorithm 1.
-
-    draw(problem, keys) -> draw                      which samples a step uses
-    update(problem, x, last, draw) -> Estimate       v_t at x_t
-
-`draw` is split off so that the loop can make the draws of many steps at once; an estimator
-that does without it is handed the keys themselves. `Estimate` keeps (x_{t-1}, v_{t-1}).
-"""
+"""Estimators that keep nothing but the last estimate: exact, minibatch, and recursive ones."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from proxgt import checks
+from proxgt.estimators.base import Estimate, Estimator, Usage, need_exact
 from proxgt.problems import Problem
 from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
-
-Size = int | Literal["auto"]  # "auto" where ProxGT's theorems settle it
-
-
-class Estimate(NamedTuple):
-    """v at the point x, after t updates. t is one scalar shared by all rows."""
-
-    t: jax.Array
-    x: jax.Array
-    v: jax.Array
-
-
-class Usage(NamedTuple):
-    """What some steps cost a node: samples drawn and gradients of G_i evaluated."""
-
-    samples: float
-    gradients: float
-
-
-class Estimator(ABC):
-    """How v_t is made. Written once, for any problem, method and engine."""
-
-    def check(self, problem: Problem) -> None:  # noqa: B027
-        """Refuse a problem this estimator cannot serve."""
-
-    def init(self, problem: Oracle, x: jax.Array) -> Any:
-        """v_0 = 0 at the common start, line 0 of Algorithm 1."""
-        del problem
-        return Estimate(jnp.zeros((), jnp.int32), x, jnp.zeros_like(x))
-
-    def draw(self, problem: Oracle, keys: jax.Array) -> Any:
-        """What is random in one step; by default the keys, shape (nodes,), themselves."""
-        del problem
-        return keys
-
-    @abstractmethod
-    def update(self, problem: Oracle, x: jax.Array, last: Any, draw: Any) -> Any:
-        """The next estimate, a named tuple with at least the fields of `Estimate`."""
-
-    @abstractmethod
-    def usage(self, problem: Problem, steps: int) -> Usage:
-        """What the first `steps` steps cost each node (the mean, where m_i differ)."""
 
 
 @record
@@ -197,79 +147,3 @@ class STORM(Estimator):
         first = (self.first or self.batch) if steps else 0
         later = max(steps - 1, 0) * self.batch
         return Usage(first + later, first + 2 * later)
-
-
-class SAGAEstimate(NamedTuple):
-    """An estimate with its table of the last gradient seen of every sample."""
-
-    t: jax.Array
-    x: jax.Array
-    v: jax.Array
-    table: jax.Array  # (nodes, m, p)
-    mean: jax.Array  # (nodes, p), the mean of the table's rows
-
-
-@record
-class SAGA(Estimator):
-    """Variance reduction by a table of past sample gradients (Defazio, Bach, Lacoste-Julien).
-
-        v_t = (1/b) sum_{s in I} (grad G_s(x_t) - T_s) + mean_j T_j
-        T_s = grad G_s(x_t) for s in J
-
-    I and J are independent draws of b samples, as in ProxSAGA (Reddi, Sra, Poczos, Smola
-    2016). The table costs nodes * m * p numbers and starts at the gradients at x_0.
-    """
-
-    batch: int = static()
-
-    def __post_init__(self) -> None:
-        checks.positive_int("batch", self.batch)
-
-    def check(self, problem: Problem) -> None:
-        need_exact(problem, "SAGA", "SARAH(batch, period, refresh)")
-
-    def init(self, problem: Any, x: jax.Array) -> SAGAEstimate:
-        m = int(problem.count.max())
-        every = jnp.minimum(jnp.arange(m, dtype=jnp.int32), problem.count[:, None] - 1)
-        return SAGAEstimate(
-            jnp.zeros((), jnp.int32),
-            x,
-            jnp.zeros_like(x),
-            problem.sample_gradients(x, every),
-            problem.full_gradients(x),
-        )
-
-    def draw(self, problem: Oracle, keys: jax.Array) -> Any:
-        return problem.draw(keys, 2 * self.batch)
-
-    def update(self, problem: Any, x: jax.Array, last: SAGAEstimate, draw: Any) -> SAGAEstimate:
-        node = jnp.arange(x.shape[0])[:, None]
-        use, renew = draw[:, : self.batch], draw[:, self.batch :]
-        v = problem.gradients(x, use) - last.table[node, use].mean(axis=1) + last.mean
-        fresh = problem.sample_gradients(x, renew)
-        # a sample drawn twice changes the table, hence its mean, once
-        first = first_occurrence(renew)[..., None]
-        change = jnp.where(first, fresh - last.table[node, renew], 0).sum(axis=1)
-        mean = last.mean + change / problem.count[:, None].astype(x.dtype)
-        table = last.table.at[node, renew].set(fresh)
-        return SAGAEstimate(last.t + 1, x, v, table, mean)
-
-    def usage(self, problem: Problem, steps: int) -> Usage:
-        number = problem.samples_per_node + steps * 2 * self.batch  # the table first
-        return Usage(number, number)
-
-
-def first_occurrence(indices: jax.Array) -> jax.Array:
-    """Whether each entry of each row is the first of its value in that row."""
-    same = indices[:, :, None] == indices[:, None, :]
-    earlier = jnp.tril(jnp.ones(same.shape[1:], bool), k=-1)
-    return ~jnp.any(same & earlier, axis=2)
-
-
-def need_exact(problem: Problem, name: str, remedy: str) -> None:
-    """Refuse a population risk by name."""
-    if not problem.exact:
-        raise ValueError(
-            f"{name} needs the exact gradient of an empirical risk, and the problem is a "
-            f"population risk: use {remedy}"
-        )
