@@ -1,5 +1,5 @@
-"""One run: chunks of steps, and between them, with the clock stopped, measure, report, save,
-decide."""
+"""One run: chunks of steps; between two of them, with the clock stopped, it measures, reports,
+saves, and decides whether to go on."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Run:
             s.metric_at,
         )
         self.status = "step limit"
-        self._warm: Any = None
+        self._warm: Any = None  # the shapes of data that the engine has compiled for
 
     @property
     def identity(self) -> dict[str, str]:
@@ -100,7 +100,7 @@ class Run:
                 raise ValueError(f"all ranks must run the same, but {changed}")
 
     def _plan(self) -> dict[str, str]:
-        """The identity without the data."""
+        """The identity but for the data, whose digest takes a pass over them."""
         fixed = {
             "seed": self.settings.seed,
             "dtype": self.settings.dtype,

@@ -25,12 +25,15 @@ _MOST_STEPS = 10**9
 
 @dataclass(frozen=True)
 class Contest:
-    """What all methods have in common."""
+    """What every method of a comparison is run on and measured by.
+
+    `options` go to `solve` with every run: x0, metric_step, metric_at and dtype.
+    """
 
     problem: Problem
     network: Network
     budget: Mapping[str, float]
-    options: Mapping[str, Any]  # of `solve`
+    options: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Mapping) or not self.budget:

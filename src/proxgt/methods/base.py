@@ -26,7 +26,7 @@ from proxgt.problems.oracles import Oracle
 from proxgt.records import record, static
 
 AUTO = "auto"
-_ASKED = 10_000  # steps at which a schedule is checked
+_ASKED = 10_000  # steps, at most, at which a schedule is checked
 STEPS = 1000  # of a run, where neither its user nor a plan says
 
 
@@ -171,7 +171,10 @@ def open_fields(method: Any) -> tuple[str, ...]:
 
 
 def unwrapped(method: Any, steps: int | None) -> tuple[Any, int]:
-    """The method and the steps of a run: a plan, or a tuning, has a `method`, a plan `steps`."""
+    """The method of a run and its steps, where `solve` was given a `Plan` or a `Tuning` for them.
+
+    Both have a `method`; a plan has `steps` too, which hold unless the user gave others.
+    """
     own = None if isinstance(method, Method) else method
     made = getattr(own, "steps", STEPS) if steps is None else steps
     return getattr(own, "method", method), made

@@ -1,4 +1,4 @@
-"""The data of all nodes on one node, with the same F."""
+"""The samples of all nodes put on one node so that F stays the same, for methods of one machine."""
 
 from __future__ import annotations
 

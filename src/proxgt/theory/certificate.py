@@ -153,12 +153,12 @@ def certificate(
     reached = [_reached(r, a, epsilon**2) for r, a in zip(runs, averages, strict=True)]
     least = min(runs, key=lambda result: float(np.min(result.history["metric"])))
     longest = max(runs, key=lambda result: result.steps).history[-1]
-    one = len(runs) == 1 or not np.isfinite(finals).all()
+    spread = len(runs) > 1 and bool(np.isfinite(finals).all())  # else there is no error to state
     at_nodes = all(_measured_at_nodes(result) for result in runs)
     return Certificate(
         epsilon=float(epsilon),
         average=float(finals.mean()),
-        error=None if one else float(finals.std(ddof=1) / np.sqrt(len(runs))),
+        error=float(finals.std(ddof=1) / np.sqrt(len(runs))) if spread else None,
         met=bool((finals <= epsilon**2).all()) and at_nodes,
         reached=None if None in reached else max(reached, key=lambda at: at.step),  # pyright: ignore
         best=float(np.min(least.history["metric"])),
