@@ -602,7 +602,7 @@ def test_refused_with_a_reason(name):
     ("make", "message"),
     [
         (lambda: Network("ring"), r"got 'ring'; Network\(graph\) takes networkx graphs"),
-        (lambda: Network(None), "got NoneType"),
+        (lambda: Network(None), "got None; Network"),
         (lambda: Network([["a"]]), "numeric array"),
         (lambda: Network.ring(3.0), "n must be an integer >= 1, got 3.0"),
         (lambda: Network.geometric(5, "far", 0), "r must be a number"),

@@ -6,7 +6,7 @@ import pytest
 import proxgt as pg
 from proxgt.reproduce import topology as claim
 from proxgt.reproduce.runs import reach
-from proxgt.reproduce.settings import known_of
+from proxgt.theory.constants import constants
 
 
 def rows_of(samples):
@@ -55,7 +55,7 @@ def test_one_graph_as_solve_counts_it(monkeypatch):
     rows = list(claim._measured("SR-E", problem, "complete", network, (0, 1)))
     assert len(rows) == 8
     theorem, tuned, same, _ = rows[::2]
-    L = known_of(problem, network).mean_squared_smoothness.value
+    L = constants(problem, network).mean_squared_smoothness.value
     assert theorem["step size"] == pytest.approx(1 / (2 * L))
     method = pg.ProxGT_SR_E(2, 32, theorem["step size"])  # sqrt(m/n), sqrt(nm) of m = 64
     found = reach(problem, network, method, 0.1, (0, 1), 4000, metric_step=1 / problem.smoothness)

@@ -584,26 +584,30 @@ def test_qsgd_of_zero_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("compressor", "bits"),
+    ("compressor", "word", "bits"),
     [
-        (Identity(), 100 * 32),
-        (TopK(0.29), 29 * (32 + 7)),
-        (TopK(0.001), 32 + 7),
-        (TopK(0.5, word=64), 50 * (64 + 7)),
-        (RandomK(0.3), 30 * 32),
-        (QSGD(1), 32 + 100 * 2),
-        (QSGD(4), 32 + 100 * 4),
+        (Identity(), 32, 100 * 32),
+        (TopK(0.29), 32, 29 * (32 + 7)),
+        (TopK(0.001), 32, 32 + 7),
+        (TopK(0.5), 64, 50 * (64 + 7)),
+        (RandomK(0.3), 32, 30 * 32),
+        (QSGD(1), 32, 32 + 100 * 2),
+        (QSGD(4), 64, 64 + 100 * 4),
     ],
 )
-def test_bits_of_one_vector_of_100(compressor, bits):
-    assert compressor.bits(100) == bits
+def test_bits_of_one_vector_of_100(compressor, word, bits):
+    assert compressor.bits(100, word) == bits
 
 
-def test_history_counts_the_bits_sent():
-    method = CDProxSGT(pg.Minibatch(2), TopK(0.5), ALPHA)
-    run = pg.solve(risk(bumpy_loss), RING, method, 7, record_every=1, dtype="float64")
-    last = run.history[-1]
-    assert (last.rounds, last.bits) == (14, 14 * 2 * (32 + 2))
+@pytest.mark.parametrize(("dtype", "word"), [("float32", 32), ("float64", 64)])
+def test_history_counts_the_bits_sent(dtype, word):
+    """Of p = 4 numbers: half of them with their places, all of them, or uncompressed."""
+    for compressor, bits in ((TopK(0.5), 2 * (word + 2)), (Identity(), 4 * word)):
+        method = CDProxSGT(pg.Minibatch(2), compressor, ALPHA)
+        last = pg.solve(risk(bumpy_loss), RING, method, 7, dtype=dtype).history[-1]
+        assert (last.rounds, last.bits) == (14, 14 * bits)
+    whole = pg.solve(risk(bumpy_loss), RING, pg.ProxGT_SA(2, ALPHA), 7, dtype=dtype).history[-1]
+    assert (whole.rounds, whole.bits) == (14, 14 * 4 * word)
 
 
 # counts ----------------------------------------------------------------------------------------

@@ -210,7 +210,7 @@ class Run:
     def _row(self, measured: Measurement) -> Row:
         cost = self.method.cost(self.problem, self.step)
         word = 8 * np.dtype(self.settings.dtype).itemsize
-        bits = cost.rounds * self.spec.size * word if cost.bits is None else cost.bits
+        bits = cost.rounds * cost.message.bits(self.spec.size, word)
         return Row(
             step=self.step,
             samples=float(cost.samples),

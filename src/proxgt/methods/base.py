@@ -19,6 +19,7 @@ import numpy as np
 
 from proxgt import checks
 from proxgt.consensus import Consensus
+from proxgt.methods.compressors import Compressor, Identity
 from proxgt.networks import Network
 from proxgt.problems import Problem
 from proxgt.problems.base import first_line
@@ -33,13 +34,13 @@ STEPS = 1000  # of a run, where neither its user nor a plan says
 class Cost(NamedTuple):
     """What some steps cost: samples and gradient evaluations per node, and rounds.
 
-    `bits` is what a node sends to each neighbour; None where every round sends one p-vector.
+    `message` is how a p-vector is sent to each neighbour in every round, by default whole.
     """
 
     samples: float
     gradients: float
     rounds: int
-    bits: float | None = None
+    message: Compressor = Identity()
 
 
 @record

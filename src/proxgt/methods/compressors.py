@@ -4,8 +4,8 @@ A compressor Q of contraction delta^2 < 1 loses at most that share of a vector,
 
     E ||u - Q(u)||^2 <= delta^2 ||u||^2    for every u,
 
-which is what methods with error feedback ask of it. `bits` counts numbers of `word` bits;
-32 is float32. Randomness is drawn apart from its use, as samples are.
+which is what methods with error feedback ask of it. Numbers are sent as they are computed, in
+`word` bits: 32 in a run of float32. Randomness is drawn apart from its use, as samples are.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Compressor(ABC):
         """Q(rows), shape (nodes, p)."""
 
     @abstractmethod
-    def bits(self, size: int) -> float:
+    def bits(self, size: int, word: int = 32) -> float:
         """Bits of one compressed vector of length `size`."""
 
     @abstractmethod
@@ -49,15 +49,13 @@ class Compressor(ABC):
 class Identity(Compressor):
     """Q(u) = u: nothing is lost, and all of it is sent."""
 
-    word: int = static(default=32)
-
     def __call__(self, rows: jax.Array, draw: Any) -> jax.Array:
         del draw
         return rows
 
-    def bits(self, size: int) -> float:
+    def bits(self, size: int, word: int = 32) -> float:
         """p words."""
-        return size * self.word
+        return size * word
 
     def contraction(self, size: int) -> float:
         """0."""
@@ -73,20 +71,18 @@ class TopK(Compressor):
     """
 
     share: float = static()
-    word: int = static(default=32)
 
     def __post_init__(self) -> None:
         _check_share(self.share)
-        checks.positive_int("word", self.word)
 
     def __call__(self, rows: jax.Array, draw: Any) -> jax.Array:
         del draw
         kept = largest(_ordered(jnp.abs(rows)), _entries(self.share, rows.shape[1]))
         return jnp.where(kept, rows, 0)
 
-    def bits(self, size: int) -> float:
+    def bits(self, size: int, word: int = 32) -> float:
         """k words, and where they go."""
-        return _entries(self.share, size) * (self.word + math.ceil(math.log2(size)))
+        return _entries(self.share, size) * (word + math.ceil(math.log2(size)))
 
     def contraction(self, size: int) -> float:
         """1 - k/p."""
@@ -102,11 +98,9 @@ class RandomK(Compressor):
     """
 
     share: float = static()
-    word: int = static(default=32)
 
     def __post_init__(self) -> None:
         _check_share(self.share)
-        checks.positive_int("word", self.word)
 
     def draw(self, keys: jax.Array, size: int) -> jax.Array:
         """Random numbers whose k largest are chosen, (nodes, p)."""
@@ -116,9 +110,9 @@ class RandomK(Compressor):
     def __call__(self, rows: jax.Array, draw: jax.Array) -> jax.Array:
         return jnp.where(largest(draw, _entries(self.share, rows.shape[1])), rows, 0)
 
-    def bits(self, size: int) -> float:
+    def bits(self, size: int, word: int = 32) -> float:
         """k words."""
-        return _entries(self.share, size) * self.word
+        return _entries(self.share, size) * word
 
     def contraction(self, size: int) -> float:
         """1 - k/p."""
@@ -138,11 +132,9 @@ class QSGD(Compressor):
     """
 
     levels: int = static()
-    word: int = static(default=32)
 
     def __post_init__(self) -> None:
         checks.positive_int("levels", self.levels)
-        checks.positive_int("word", self.word)
 
     def draw(self, keys: jax.Array, size: int) -> jax.Array:
         """Uniform numbers in [0, 1), (nodes, p)."""
@@ -155,9 +147,9 @@ class QSGD(Compressor):
         shrink = self.levels * (1 + self._variance(rows.shape[1]))
         return length * jnp.sign(rows) * level / shrink
 
-    def bits(self, size: int) -> float:
+    def bits(self, size: int, word: int = 32) -> float:
         """The norm, and a sign and a level for each entry; no entropy coding."""
-        return self.word + size * (1 + math.ceil(math.log2(self.levels + 1)))
+        return word + size * (1 + math.ceil(math.log2(self.levels + 1)))
 
     def contraction(self, size: int) -> float:
         """omega / (1 + omega)."""

@@ -37,7 +37,8 @@ class D2(_Diffusion):
         x_{t+1} = W (2 x_t - x_{t-1} - a (v_t - v_{t-1}))
 
     v_{t-1} is kept with its own samples, not evaluated again. Symmetric W with eigenvalues
-    above -1/3. Cost: K rounds.
+    above -1/3; at -1/3 itself, which even rings attain, the theory is silent and convex risks
+    converge. Cost: K rounds.
 
     Args:
         estimator: how v_t is made; `Minibatch(b)` as published.
@@ -69,8 +70,8 @@ class D_SPIDER_SFO(_Diffusion):
         x_1     = W (x_0 - a v_0)
         x_{t+1} = W (2 x_t - x_{t-1} - a (v_t - v_{t-1}))
 
-    Symmetric W with eigenvalues above -1/3. Cost: K rounds, b samples and 2b evaluations,
-    or a pass over the data (`refresh` samples).
+    Symmetric W with eigenvalues above -1/3, or at it as in `D2`. Cost: K rounds, b samples and
+    2b evaluations, or a pass over the data (`refresh` samples).
 
     Args:
         batch: b, samples of a recursive step.
@@ -125,7 +126,7 @@ class ExactDiffusion(_Diffusion):
 
     def require(self, problem: Problem, network: Network) -> None:
         refuse_regularizer("ExactDiffusion", problem, "Prox_ED")
-        require_eigenvalues("ExactDiffusion", self.consensus, network, 0, attained=True)
+        require_eigenvalues("ExactDiffusion", self.consensus, network, 0)
 
 
 @record
@@ -156,4 +157,4 @@ class Prox_ED(_Diffusion):
         settle(self)
 
     def require(self, problem: Problem, network: Network) -> None:
-        require_eigenvalues("Prox_ED", self.consensus, network, 0, attained=True)
+        require_eigenvalues("Prox_ED", self.consensus, network, 0)

@@ -227,7 +227,7 @@ class CDProxSGT(Method):
     network mean of y_{t+1} is that of v_t whatever Q is. The authors' compressed code, for
     h = 0, has no prox. With `Identity` and both steps one
     this is ProxGT with one round. Symmetric W. Cost: 2 rounds of compressed vectors, in bits
-    2 Q.bits(p).
+    2 Q.bits(p, word).
 
     Args:
         estimator: how v_t is made; `Minibatch(b)` as published.
@@ -293,4 +293,4 @@ class CDProxSGT(Method):
     def cost(self, problem: Problem, steps: int) -> Cost:
         samples, gradients = self.estimator.usage(problem, steps)
         rounds = 2 * rounds_of(self.consensus) * steps
-        return Cost(samples, gradients, rounds, rounds * self.compressor.bits(problem.spec().size))
+        return Cost(samples, gradients, rounds, self.compressor)

@@ -120,7 +120,7 @@ class NIDS(PrimalDual):
         settle(self)
 
     def require(self, problem: Problem, network: Network) -> None:
-        require_eigenvalues("NIDS", self.consensus, network, 0, attained=True)
+        require_eigenvalues("NIDS", self.consensus, network, 0)
 
     def advance(self, mix: Any, d: Any, last: Any, now: Any, a: Any) -> tuple[Any, Any]:
         before = step_size_at(self.step_size, jnp.maximum(last.t - 1, 0))

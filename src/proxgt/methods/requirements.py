@@ -100,19 +100,14 @@ def refuse_nonsymmetric(name: str, network: Network, instead: str = "ProxGT") ->
         )
 
 
-def require_eigenvalues(
-    name: str, consensus: Consensus, network: Network, bound: float, *, attained: bool = False
-) -> None:
-    """Refuse a consensus whose matrix has an eigenvalue below `bound`, or at it.
-
-    `attained` allows the bound itself. W must be symmetric.
-    """
+def require_eigenvalues(name: str, consensus: Consensus, network: Network, bound: float) -> None:
+    """Refuse a consensus whose matrix has an eigenvalue below `bound`. W must be symmetric."""
     least = smallest_eigenvalue(consensus, network)
-    if least < bound - _ROUNDING or (not attained and least <= bound + _ROUNDING):
+    if least < bound - _ROUNDING:
         raise ValueError(
-            f"{name} needs the eigenvalues of its consensus matrix {'>=' if attained else '>'} "
-            f"{bound:.4g}, and {consensus!r} on {network!r} has {least:.4g}: use "
-            "weights='lazy-metropolis' or consensus=LazyGossip(1)"
+            f"{name} needs the eigenvalues of its consensus matrix >= {bound:.4g}, and "
+            f"{consensus!r} on {network!r} has {least:.4g}: use weights='lazy-metropolis' or "
+            "consensus=LazyGossip(1)"
         )
 
 

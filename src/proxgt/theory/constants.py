@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -162,7 +163,7 @@ def constants(
     require_fixed(network)
     problem = problem if x0 is None else problem.starting_at(x0)
     facts = known.facts_of(problem)
-    L = _smoothness(problem, smoothness)
+    L = _smoothness(problem, smoothness, facts)
     path = measure.short_run(
         problem,
         L.value,
@@ -196,11 +197,16 @@ def require_fixed(network: Network) -> None:
         )
 
 
-def _smoothness(problem: Problem, given: float | None) -> Constant:
+def _smoothness(problem: Problem, given: float | None, facts: known.Facts) -> Constant:
     if given is not None:
         return Constant.of(checks.positive_number("smoothness", given), "given")
-    if not problem.smoothness_is_estimate:
-        return Constant.of(problem.smoothness, "given", "the problem's own")
+    own = None if problem.smoothness_is_estimate else problem.smoothness
+    if facts.smoothness is not None:
+        value, source = facts.smoothness
+        if own is None or math.isclose(own, value, rel_tol=1e-6):
+            return Constant.of(value, source, "analytic, of this ready-made loss")
+    if own is not None:
+        return Constant.of(own, "given", "the problem's own")
     return Constant.of(problem.smoothness, "estimate", "power iteration near x0, from below")
 
 

@@ -44,6 +44,7 @@ class Facts:
     Pairs are (value, source). `nu_bound` bounds a nu that is measured otherwise.
     """
 
+    smoothness: tuple[float, str] | None = None
     mean_squared_smoothness: tuple[float, str] | None = None
     nu: tuple[float, str] | None = None
     nu_bound: float | None = None
@@ -101,13 +102,13 @@ def _is_own(h: Any) -> bool:
 
 def _ridge(data: NodeData, phi: Ridge, low: float | None) -> Facts:
     nodes = [np.asarray(_features(data.node(i)), np.float64) for i in range(data.nodes)]
+    largest = max(largest_gram_eigenvalue(A) for A in nodes)
     curvature = phi.curvature * math.sqrt(max(_fourth_moment(A) for A in nodes))
+    source = "exact" if phi.attained else "bound"
     squares = np.mean([np.mean(np.sum(A**2, axis=1)) for A in nodes])
     return Facts(
-        mean_squared_smoothness=(
-            curvature + phi.extra_curvature,
-            "exact" if phi.attained else "bound",
-        ),
+        smoothness=(phi.curvature * largest + phi.extra_curvature, source),
+        mean_squared_smoothness=(curvature + phi.extra_curvature, source),
         nu_bound=phi.slope * math.sqrt(squares) if math.isfinite(phi.slope) else None,
         lower_bound=low,
         how="lambda_max(mean |a|^2 aa')",
@@ -139,6 +140,7 @@ def _noisy_quadratic(problem: PopulationRisk) -> Facts:
     elif A.min() > 0 and _is_own(problem.regularizer):
         low = -0.5 * float(np.sum(t**2 / A))  # min F, and h >= 0
     return Facts(
+        smoothness=(float(abs(A).max()), "exact"),
         mean_squared_smoothness=(math.hypot(float(abs(A).max()), spread), "exact"),
         nu=None if spread else (sampler.nu, "exact"),
         nu_bound=nu_bound,
@@ -167,6 +169,7 @@ def _gaussian_least_squares(problem: PopulationRisk) -> Facts:
     spread = float(np.mean(np.sum((targets.mean(0) - targets) ** 2, axis=1)))
     own = _is_own(problem.regularizer)
     return Facts(
+        smoothness=(1.0, "exact"),
         mean_squared_smoothness=(math.sqrt(targets.shape[1] + 2), "exact"),
         zeta=math.sqrt(float(np.mean(np.sum((x0 - targets) ** 2, axis=1)))),
         lower_bound=(spread + sampler.noise**2) / 2 if own else None,
