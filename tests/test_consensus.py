@@ -302,7 +302,7 @@ def test_coefficients_are_a_table_of_rounds(consensus, K):
     assert table.sum(axis=1) == pytest.approx(1, abs=1e-15)
     weights = consensus(K).weights(network)
     assert weights.shape == (20, 20)
-    assert weights.nnz == network.edges + network.nodes
+    assert weights.nnz == 2 * network.edges + network.nodes
     if consensus in AVERAGING:
         assert weights is network.sparse
 

@@ -160,7 +160,7 @@ def test_what_is_said_of_a_networks_links_adds_up():
     off = [W - np.diag(np.diag(W)) for W in matrices(both, 40)]
     for t, W in enumerate(off):
         assert not W[(star if t % 2 else RING).W == 0].any()
-    full = sum((star if t % 2 else RING).edges for t in range(40))
+    full = sum((star if t % 2 else RING).adjacency.nnz for t in range(40))
     assert abs(1 - sum(np.count_nonzero(W) for W in off) / full - 0.3) < 0.12  # 4 deviations
 
 

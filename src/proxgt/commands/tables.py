@@ -42,7 +42,8 @@ def summary(job: Job, result: Result, given: Mapping[str, Any], wall: float) -> 
     if "shards" not in job.config["problem"]:  # to count those would load them all
         held = job.problem.samples_per_node
         holds = f"{_count(held)} samples a node" if np.isfinite(held) else "samples on demand"
-    gap = f"{network.edges:,} directed links, spectral gap {network.spectral_gap:.4g}"
+    edges = "directed edges" if network.directed else "edges"
+    gap = f"{network.edges:,} {edges}, spectral gap {network.spectral_gap:.4g}"
     estimated = " (estimated at x0)" if result.smoothness_is_estimate else ""
     rows = {
         "problem": f"{said['problem']}; p = {size:,}, {holds}",

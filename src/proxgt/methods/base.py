@@ -97,23 +97,46 @@ def as_step_size(value: Any, *, automatic: bool = False) -> Any:
     return checks.positive_number("step_size", value)
 
 
+def as_fraction(name: str, value: Any, *, or_zero: bool = False) -> Any:
+    """A number in (0, 1], or 0 where that is allowed; or a schedule of them."""
+
+    def check(label: str, number: Any) -> None:
+        positive = checks.finite_number(label, number) > 0
+        if not (positive or (or_zero and number == 0)) or number > 1:
+            raise ValueError(f"{label} must be in {'[' if or_zero else '('}0, 1], got {number!r}")
+
+    if not callable(value):
+        check(name, value)
+        return value
+    schedule = value if isinstance(value, Schedule) else Schedule(value)
+    times, numbers = _values(name, schedule, _ASKED)
+    for t in np.flatnonzero(~((numbers > 0) & (numbers <= 1))):
+        check(f"{name}({times[t]})", numbers[t].item())
+    return schedule
+
+
 def check_schedule(step_size: Any, steps: int) -> None:
     """Refuse a schedule that is not positive at every step, as far as many of them tell."""
     if not isinstance(step_size, Schedule):
         return
+    times, sizes = _values("step_size", step_size, steps)
+    for k in np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))[:1]:
+        checks.positive_number(f"step_size({times[k]})", sizes[k].item())
+
+
+def _values(name: str, schedule: Schedule, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Many of the first `steps` steps, and what a schedule says at them."""
     times = np.unique(np.linspace(0, steps - 1, min(steps, _ASKED)).astype(np.int32))
     try:
-        sizes = np.asarray(jax.vmap(step_size)(jnp.asarray(times)))
+        values = np.asarray(jax.vmap(schedule)(jnp.asarray(times)))
     except Exception as error:
         raise TypeError(
-            "step_size must be a number or a JAX function of the step, such as "
+            f"{name} must be a number or a JAX function of the step, such as "
             f"lambda t: 0.1 / (1 + t), but it raised {type(error).__name__}: {first_line(error)}"
         ) from error
-    if sizes.shape != times.shape:
-        raise TypeError(f"step_size(0) must be a scalar, got shape {sizes.shape[1:]}")
-    wrong = np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))
-    for k in wrong[:1]:
-        checks.positive_number(f"step_size({times[k]})", sizes[k].item())
+    if values.shape != times.shape:
+        raise TypeError(f"{name}(0) must be a scalar, got shape {values.shape[1:]}")
+    return times, values
 
 
 def step_size_at(step_size: Any, t: Any) -> Any:

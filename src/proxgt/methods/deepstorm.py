@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from proxgt import checks
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import STORM, Estimate, Estimator, SARAHDraw, Usage
-from proxgt.methods.base import Schedule, step_size_at
+from proxgt.methods.base import Schedule, as_fraction, step_size_at
 from proxgt.methods.estimated import Estimated, TrackingState
 from proxgt.methods.requirements import check_parts, refuse_nonsymmetric, settle
 from proxgt.networks import Network
@@ -90,7 +90,7 @@ class TwoBatchSTORM(Estimator):
 
     def __post_init__(self) -> None:
         checks.positive_int("batch", self.batch)
-        object.__setattr__(self, "momentum", _as_momentum(self.momentum))
+        object.__setattr__(self, "momentum", as_fraction("momentum", self.momentum, or_zero=True))
         if self.first is not None:
             checks.positive_int("first", self.first)
 
@@ -166,7 +166,7 @@ def DEEPSTORM_v2(
     `momentum` is the publication's beta_t: a number, or a function of t such as
     `FallingMomentum(step_size, c)`.
     """
-    momentum = _as_momentum(momentum)
+    momentum = as_fraction("momentum", momentum, or_zero=True)
     if isinstance(momentum, Schedule):
         estimator = ScheduledSTORM(STORM(batch, 0.0, first), momentum)
     else:
@@ -208,13 +208,3 @@ class FallingMomentum:
 
     def _step_size(self, t: Any) -> Any:
         return self.step_size(t) if callable(self.step_size) else self.step_size
-
-
-def _as_momentum(momentum: Any) -> Any:
-    """A number in [0, 1], or a schedule of them."""
-    first = momentum(0) if callable(momentum) else momentum
-    if not 0 <= checks.finite_number("momentum", first) <= 1:
-        raise ValueError(f"momentum must be in [0, 1], got {first!r}")
-    if callable(momentum) and not isinstance(momentum, Schedule):
-        return Schedule(momentum)
-    return momentum

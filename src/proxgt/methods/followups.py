@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from proxgt import checks
 from proxgt.consensus import Consensus, Gossip
 from proxgt.estimators import Estimator
-from proxgt.methods.base import Cost, Method, Schedule, rounds_of, step_size_at
+from proxgt.methods.base import Cost, Method, as_fraction, rounds_of, step_size_at
 from proxgt.methods.compressors import Compressor
 from proxgt.methods.estimated import Estimated
 from proxgt.methods.proxgt import ProxGT, ProxGT_SA
@@ -70,7 +70,7 @@ class Prox_DASA(Estimated):
 
     def __post_init__(self) -> None:
         settle(self)
-        object.__setattr__(self, "relaxation", _as_relaxation(self.relaxation))
+        object.__setattr__(self, "relaxation", as_fraction("relaxation", self.relaxation))
 
     def check(self, problem: Problem, network: Network) -> None:
         refuse_nonsymmetric("Prox_DASA", network)
@@ -129,7 +129,7 @@ class Prox_DASA_GT(Estimated):
 
     def __post_init__(self) -> None:
         settle(self)
-        object.__setattr__(self, "relaxation", _as_relaxation(self.relaxation))
+        object.__setattr__(self, "relaxation", as_fraction("relaxation", self.relaxation))
 
     def check(self, problem: Problem, network: Network) -> None:
         refuse_nonsymmetric("Prox_DASA_GT", network)
@@ -166,16 +166,6 @@ class FallingRelaxation:
 
     def __call__(self, t: Any) -> Any:
         return jnp.minimum(self.scale * (self.nodes / (t + 1.0)) ** 0.5, 1.0)
-
-
-def _as_relaxation(relaxation: Any) -> Any:
-    """A number in (0, 1], or a schedule of them."""
-    first = relaxation(0) if callable(relaxation) else relaxation
-    if not 0 < checks.finite_number("relaxation", first) <= 1:
-        raise ValueError(f"relaxation must be in (0, 1], got {first!r}")
-    if callable(relaxation) and not isinstance(relaxation, Schedule):
-        return Schedule(relaxation)
-    return relaxation
 
 
 # DProxSGT and CDProxSGT --------------------------------------------------------------------

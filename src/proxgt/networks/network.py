@@ -134,8 +134,8 @@ class Network:
 
     @property
     def edges(self) -> int:
-        """How many directed links there are; an undirected edge counts as two."""
-        return self.adjacency.nnz
+        """How many edges the graph has, without self-loops."""
+        return self.adjacency.nnz // (1 if self.directed else 2)
 
     @cached_property
     def degrees(self) -> np.ndarray:
