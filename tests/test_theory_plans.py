@@ -200,6 +200,12 @@ def test_wrong_arguments_are_named(case, options, message):
         plan(problem, network, **({"epsilon": 1.0, "given": known, "timed": False} | options))
 
 
+def test_what_stands_for_true_is_not_true(case):
+    problem, network, _, known = case
+    with pytest.raises(TypeError, match=r"guarantee must be True or False, got 'maybe'"):
+        plan(problem, network, 1.0, guarantee="maybe", given=known, timed=False)
+
+
 @pytest.mark.parametrize("guarantee", [True, False])
 @pytest.mark.parametrize("epsilon", [1e-7, 1e-170])
 def test_an_epsilon_that_no_run_could_reach_is_refused_by_name(case, guarantee, epsilon):

@@ -97,6 +97,12 @@ def finite_array(name: str, value: Any) -> np.ndarray:
     return array
 
 
+def boolean(name: str, value: Any) -> None:
+    """True or False, and no other value that stands for one."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {shortened(value)}")
+
+
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Refuse what is not an object of a class."""
     if not isinstance(value, kind):

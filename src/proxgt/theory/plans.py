@@ -22,7 +22,7 @@ from proxgt.theory.bounds import (
 from proxgt.theory.choices import Choice, cheapest, choice_of
 from proxgt.theory.constants import Constants, constants, require_fixed
 from proxgt.theory.pilot import LEAST_SHARE, PRACTICAL, Pilot, run_pilot
-from proxgt.theory.search import Mixing, Price, Usage, mixings, search
+from proxgt.theory.search import Mixing, Parameters, Price, Usage, mixings, search
 from proxgt.theory.timing import StepTime, step_time
 
 MINIMISE = ("samples", "rounds", "time", "cost")
@@ -135,7 +135,7 @@ def plan(
         timed: whether to time this machine, some seconds. "time" needs it.
         given: the constants, where `constants` has found them already.
     """
-    _check(epsilon, method, minimise, sample_cost, round_cost, consensus, timed)
+    _check(epsilon, method, minimise, sample_cost, round_cost, consensus, guarantee, timed)
     require_fit(problem, network)
     require_fixed(network)
     problem = problem if x0 is None else problem.starting_at(x0)
@@ -155,19 +155,14 @@ def plan(
         upper = max(known.gap.upper, scales.gap)
         pilot = run_pilot(problem, network, scales, upper, epsilon, middle, seed)
         table = {name: pilot.coefficients(name, scales) for name in names}
-    every = [
+    found = [
         search(name, scales, table[name], epsilon, mixes[kind], prices, share)
         for name in names
         for kind in mixes
     ]
-    found = [parameters for parameters in every if parameters is not None]
-    if not found:
-        raise ValueError(
-            f"epsilon={epsilon:g} is too small: more than {checks.MOST} steps, or samples at one "
-            "step, would be needed: give a larger epsilon"
-        )
     choices = tuple(
-        choice_of(p, scales, table[p.method], guarantee, clock, prices[0]) for p in found
+        choice_of(p, scales, table[p.method], guarantee, clock, prices[0])
+        for p in _runnable(found, epsilon)
     )
     best = cheapest(choices, prices[1])
     rests_on = known.estimates(best.name) if guarantee else ()
@@ -181,12 +176,15 @@ def _check(
     sample_cost: float | None,
     round_cost: float | None,
     consensus: str,
+    guarantee: bool,
     timed: bool,
 ) -> None:
     checks.positive_number("epsilon", epsilon)
     checks.one_of("method", method, ("auto", *METHODS))
     checks.one_of("minimise", minimise, MINIMISE)
     checks.one_of("consensus", consensus, ("auto", *KINDS))
+    checks.boolean("guarantee", guarantee)
+    checks.boolean("timed", timed)
     for name, value in (("sample_cost", sample_cost), ("round_cost", round_cost)):
         if minimise == "cost" and value is None:
             raise ValueError(f"minimise='cost' needs {name}, a number >= 0")
@@ -196,6 +194,17 @@ def _check(
                 raise ValueError(f"{name}={value!r} goes with minimise='cost'")
     if minimise == "time" and not timed:
         raise ValueError("minimise='time' needs timed=True")
+
+
+def _runnable(found: list[Parameters | None], epsilon: float) -> list[Parameters]:
+    """Those that a run can count, or a refusal where there are none."""
+    runnable = [parameters for parameters in found if parameters is not None]
+    if not runnable:
+        raise ValueError(
+            f"epsilon={epsilon:g} is too small: more than {checks.MOST} steps, or samples at one "
+            "step, would be needed: give a larger epsilon"
+        )
+    return runnable
 
 
 def _given(known: Constants, problem: Problem) -> Constants:
