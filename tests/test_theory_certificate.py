@@ -102,6 +102,7 @@ def test_between_records_the_metric_is_interpolated():
     assert proof.average == pytest.approx((4 + 3 + 2 + 1) / 4)
     assert proof.interpolated
     assert "interpolated" in repr(proof)
+    assert "met, as far as its records tell, by 1 run(s)" in repr(proof)
 
 
 def test_runs_over_seeds():
