@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,6 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return args.command(args)
     except KeyboardInterrupt:
         return _fail("interrupted before the first record", 130)
+    except BrokenPipeError:  # of `| head`, which has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (UsageError, Agreed, OSError) as error:
         return _fail(one_line(error), 2)
     except Exception as error:
