@@ -17,12 +17,14 @@ import pytest
 
 import proxgt as pg
 from helpers import regression, square_loss
+from proxgt.cores import usable_cores
 from proxgt.engines.messages import say
 from proxgt.engines.partition import cut, partition
 from proxgt.problems.shards import Shards, write_shards
 
 PROGRAMS = Path(__file__).parent / "mpi_programs"
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+CORES = len(usable_cores())
 needs_mpi = pytest.mark.skipif(
     MPIEXEC is None or importlib.util.find_spec("mpi4py") is None,
     reason="needs mpi4py and mpiexec: pip install 'proxgt[mpi]'",
@@ -124,6 +126,17 @@ def test_one_module_alone_calls_mpi():
     package = Path(pg.__file__).parent
     users = {path.name for path in package.rglob("*.py") if "mpi4py import" in path.read_text()}
     assert users == {"messages.py"}
+
+
+@needs_mpi
+@pytest.mark.parametrize(("binding", "ranks"), [(["-bind-to", "core"], 2), ([], CORES + 1)])
+@pytest.mark.skipif(CORES < 2, reason="needs two cores")
+def test_ranks_share_out_the_cores_and_spin_only_on_one_of_their_own(binding, ranks):
+    """Bound or not: a bound rank sees one core, but that core is its own."""
+    program = "from proxgt.engines.messages import world; w = world(); print(w.cores, w.spins > 0)"
+    code, out, err = mpiexec(*binding, "-n", str(ranks), sys.executable, "-c", program)
+    assert code == 0, err
+    assert out.splitlines() == [f"1 {bool(binding)}"] * ranks
 
 
 # refusals ---------------------------------------------------------------------------------------
