@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import proxgt as pg
 from helpers import regression, square_gradient, square_loss
 from proxgt.reproduce import runs
+from proxgt.reproduce.findings import Interval
 from proxgt.reproduce.runs import curve, reach
 
 N, M, P = 5, 8, 4
@@ -17,6 +19,19 @@ RING, PATH = pg.Network.ring(N), pg.Network.path(N)
 @pytest.fixture(scope="module")
 def problem():
     return pg.EmpiricalRisk(square_loss, (A, B), pg.L1(0.1), x0=np.full(P, 0.4), smoothness=L)
+
+
+def test_interval_of_a_ratio_is_welchs_of_both():
+    """SciPy's interval of a difference of logs, which for small spreads is the same."""
+    rng = np.random.default_rng(0)
+    over, under = 50 + rng.standard_normal(8), 40 + 0.3 * rng.standard_normal(5)
+    logs = stats.ttest_ind(np.log(over), np.log(under), equal_var=False).confidence_interval(0.95)
+    found = Interval.of_ratio(over, under)
+    assert found.value == pytest.approx(over.mean() / under.mean())
+    assert [found.low, found.high] == pytest.approx(np.exp(logs), rel=1e-3)
+    assert str(Interval.of_ratio([3.0, 3.0], [2.0, 2.0])) == "1.5"
+    assert str(Interval.of_ratio([3.0, np.inf], [2.0, 2.0])) == "inf"
+    assert str(Interval.of_ratio([3.0, 3.0], [2.0, np.inf])) == "0"
 
 
 # measured runs -------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ def test_the_ratio_judged_is_the_farthest_from_one():
     check = claim._ratio("SA", nodes, costly, alone)
     assert not check.passed
     assert check.found.value == pytest.approx(1.5)
+    apart = claim._ratio("SA", nodes, costly, alone + np.array([-50, 50]))  # both spreads count
+    assert apart.found.low < check.found.value < apart.found.high
     cheap = claim._ratio("SA", nodes, even * [1, 0.5, 1.2], alone)
     assert (cheap.passed, cheap.found.value) == (False, pytest.approx(0.5))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
+from scipy import stats
 
 from proxgt import plots
 from proxgt.comparison.averages import student
@@ -35,6 +36,20 @@ class Interval:
             mean = float(np.mean(values))
             return cls(mean, mean, mean)
         return cls(*map(float, student(values, CONFIDENCE)))
+
+    @classmethod
+    def of_ratio(cls, over: Any, under: Any) -> Interval:
+        """Of the ratio of two means, each over seeds of its own: Welch's, of relative errors."""
+        value = float(np.mean(over) / np.mean(under))
+        free = np.array([len(over), len(under)]) - 1
+        if not np.isfinite([*over, *under]).all() or free.min() < 1:
+            return cls(value, value, value)
+        squares = np.array([(stats.sem(one) / np.mean(one)) ** 2 for one in (over, under)])
+        if not squares.any():
+            return cls(value, value, value)
+        freedom = squares.sum() ** 2 / np.sum(squares**2 / free)
+        half = float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom) * np.sqrt(squares.sum()))
+        return cls(value, value * np.exp(-half), value * np.exp(half))
 
     def __str__(self) -> str:
         if self.low == self.high:

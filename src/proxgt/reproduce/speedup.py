@@ -76,10 +76,10 @@ def run(effort: Effort) -> Finding:
 
 def _ratio(method: str, nodes: Sequence[int], found: np.ndarray, alone: np.ndarray) -> Check:
     """n times the samples of a node over those of the centralized method, where farthest off."""
-    ratios = np.asarray(nodes) * found / np.mean(alone)
-    worst = int(np.argmax(np.abs(np.log(np.mean(ratios, axis=0)))))
+    ratios = [Interval.of_ratio(n * mine, alone) for n, mine in zip(nodes, found.T, strict=True)]
+    worst = int(np.argmax([abs(np.log(ratio.value)) for ratio in ratios]))
     name = f"{method}: n x samples / centralized samples, farthest from 1 (n = {nodes[worst]})"
-    return Check(name, Interval.of(ratios[:, worst]), 1 / _FACTOR, _FACTOR)
+    return Check(name, ratios[worst], 1 / _FACTOR, _FACTOR)
 
 
 def _spread(
