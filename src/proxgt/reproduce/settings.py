@@ -27,7 +27,7 @@ class Effort:
 
     Attributes:
         seeds: runs of everything that is random.
-        quick: fewer points, so that all claims take minutes rather than an hour.
+        quick: fewer points, so that all claims take five minutes rather than twenty.
     """
 
     seeds: tuple[int, ...]
