@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import proxgt as pg
 from proxgt.reproduce import topology as claim
@@ -36,6 +37,18 @@ def test_the_verdict_is_of_the_worst_graph():
     assert verdicts((105, 115), (120, 109)) == [(False, "path")] * 2 + [(True, "ring")] * 2
     assert verdicts((100, 85), (101, 102)) == [(False, "path")] * 2 + [(False, "path")] * 2
     assert verdicts((100, inf), (inf, 100)) == [(False, "path")] * 2 + [(True, "ring")] * 2
+
+
+def test_triangles_are_above_all_points_and_differ_by_step():
+    """Each of the two steps has a look of its own, and no triangle is among what was measured."""
+    lost = {"complete": (100, 110), "ring": (1e5, 2e5), "path": (np.inf, np.inf)}
+    rows = rows_of({(rounds, step): lost for rounds in claim.ROUNDS for step in claim.STEPS})
+    axes = Figure().subplots()
+    claim.draw_method(axes, [row | {"method": "SA"} for row in rows], "SA")
+    triangles = [line for line in axes.lines if line.get_marker() == "^"]
+    highest = axes.transAxes.inverted().transform(axes.transData.transform((0, 2e5)))[1]
+    assert {float(line.get_ydata()[0]) > highest + 0.03 for line in triangles} == {True}
+    assert len({(line.get_fillstyle(), *line.get_ydata()) for line in triangles}) == 2
 
 
 def test_graphs_range_over_all_gaps():

@@ -17,7 +17,11 @@ from proxgt import plots
 from proxgt.comparison.averages import student
 
 CONFIDENCE = 0.95
-BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2}
+# Inches, and points of letters: shown 800 pixels wide, 9 points are 9 pixels high.
+WIDTH, HEIGHT, LETTERS = 11.0, 5.0, 9
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": LETTERS}
+_BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, 0)}
+BELOW: dict[str, Any] = LEGEND | _BELOW | {"borderaxespad": 4}  # in letters, from the axis
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class Finding:
             writer = csv.DictWriter(file, list(self.rows[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.rows)
-        with plots.drawing(stem.with_suffix(".png"), (5.2 * self.panels, 4.2)) as figure:
+        with plots.drawing(stem.with_suffix(".png"), (WIDTH, HEIGHT)) as figure:
             figure.suptitle(title, fontsize=12)
             self.draw(list(np.atleast_1d(figure.subplots(1, self.panels))))
 
@@ -154,11 +158,12 @@ def log_axes(
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92")
     axes.set_axisbelow(True)
+    axes.tick_params(labelsize=LETTERS)
     if ticks is not None:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=9, **(BELOW if legend_below else {}))
+        axes.legend(**(BELOW if legend_below else LEGEND))
 
 
 def guide(axes: Axes, x: Any, y: Any, slope: float, label: str) -> None:

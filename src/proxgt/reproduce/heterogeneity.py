@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from proxgt import data, plots, tasks
 from proxgt.consensus import Consensus, Gossip
@@ -20,7 +21,7 @@ from proxgt.networks import Network
 from proxgt.problems import EmpiricalRisk
 from proxgt.regularizers import L1, Regularizer, Zero
 from proxgt.reproduce.bias import bias_of_dsgd, floor
-from proxgt.reproduce.findings import Check, Finding, Interval, guide, log_axes
+from proxgt.reproduce.findings import LETTERS, Check, Finding, Interval, guide, log_axes
 from proxgt.reproduce.runs import curve
 from proxgt.reproduce.settings import Effort, enough
 from proxgt.reproduce.tuning import Contest, best
@@ -190,8 +191,15 @@ def _floors(
 
 # The figure --------------------------------------------------------------------------------
 
-_COLOURS = {"ProxGT": plots.BLUE, "Prox-DGD": plots.VERMILION, "DSGD": plots.GREEN}
-_DASHES = {"iid": "--", "label": "-"}
+_LOOKS = {
+    "ProxGT": {"color": plots.BLUE, "marker": "o"},
+    "Prox-DGD": {"color": plots.VERMILION, "marker": "o"},
+    "DSGD": {"color": plots.GREEN, "marker": "s"},
+}
+_SPLITS: dict[str, dict[str, Any]] = {  # one within the other where they coincide
+    "iid": {"linestyle": "--", "markersize": 8, "fillstyle": "none"},
+    "label": {"linestyle": "-", "markersize": 3.5},
+}
 
 
 def _curves(problems: dict[str, EmpiricalRisk], consensus: Consensus) -> dict[Any, np.ndarray]:
@@ -211,12 +219,16 @@ def _draw(
     panels: Sequence[Axes], shown: dict[Any, np.ndarray], rows: Sequence[dict[str, Any]]
 ) -> None:
     for (method, split), metric in shown.items():
-        (line,) = panels[0].plot(np.arange(1, len(metric) + 1), metric, _DASHES[split])
-        line.set(color=_COLOURS[method], label=f"{method}, {split}")
+        _line(panels[0], np.arange(1, len(metric) + 1), metric, method, split).set_markevery(0.1)
     log_axes(panels[0], "steps", "metric", legend_below=True)
     panels[0].set_title(f"h = l1, full gradients, step size {_SHOWN:g}/L", fontsize=11)
     _draw_steps(panels[1], rows)
     _draw_floors(panels[2], rows)
+
+
+def _line(axes: Axes, x: Any, y: Any, method: str, split: str) -> Line2D:
+    (line,) = axes.plot(x, y, label=f"{method}, {split}", **_LOOKS[method], **_SPLITS[split])
+    return line
 
 
 def _draw_steps(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
@@ -225,8 +237,7 @@ def _draw_steps(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         for split in SPLITS:
             mine = [row for row in _of(rows, first, method, split) if np.isfinite(row["steps"])]
             x, y = [row["epsilon"] for row in mine], [row["steps"] for row in mine]
-            (line,) = axes.plot(x, y, _DASHES[split], marker="o", markersize=4)
-            line.set(color=_COLOURS[method], label=f"{method}, {split}")
+            _line(axes, x, y, method, split)
             if split == "label":
                 guide(axes, x, y, power, f"slope {power}")
     epsilons = sorted({row["epsilon"] for row in rows if row["measured"] == first})
@@ -238,13 +249,14 @@ def _draw_floors(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     for method in ("Prox-DGD", "DSGD"):
         for split in SPLITS:
             mine = _of(rows, "floor", method, split)
-            (line,) = axes.plot(FLOOR_STEPS, [row["floor"] for row in mine], _DASHES[split])
-            line.set(color=_COLOURS[method], marker="o", markersize=4, label=f"{method}, {split}")
+            _line(axes, FLOOR_STEPS, [row["floor"] for row in mine], method, split)
             axes.plot(FLOOR_STEPS, [row["predicted floor"] for row in mine], ":", color="0.45")
     axes.lines[-1].set_label("DSGD, predicted: slope 2")
     floors = [row["floor"] for split in SPLITS for row in _of(rows, "floor", "ProxGT", split)]
-    words = f"ProxGT: at most {max(floors):.0e}"
-    axes.text(0.97, 0.03, words, transform=axes.transAxes, ha="right", color=plots.BLUE)
+    words = f"ProxGT: {min(floors):.1e} to {max(floors):.1e}"
+    axes.text(
+        0.97, 0.03, words, transform=axes.transAxes, ha="right", color=plots.BLUE, fontsize=LETTERS
+    )
     log_axes(axes, "step size, in units of 1/L", "floor of the metric", legend_below=True)
     axes.set_xticks(FLOOR_STEPS, [f"1/{1 / a:.0f}" for a in FLOOR_STEPS])
     axes.minorticks_off()
@@ -272,6 +284,7 @@ _NOTES = (
     "a floor too, and the same power. Heterogeneity is in the factor, not in the power.",
     "K = 1, for comparison: the power of ProxGT is the same, but sorted data cost it a factor of "
     "about 4, as (1-lambda^2)^-3 zeta^2 is not small then. That factor needs the K of the theorem.",
-    "DSGD-ATC, for comparison, mixes after its step: at the K of the theorem little of its bias "
-    "is left at these epsilon, although its floor too is of the order of alpha^2.",
+    "DSGD-ATC, for comparison, mixes after its step: at the K of the theorem its bias is smaller, "
+    "little of it at large epsilon, but more the smaller epsilon is, as its floor too is of the "
+    "order of alpha^2.",
 )

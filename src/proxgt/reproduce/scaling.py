@@ -104,7 +104,7 @@ def draw_method(axes: Axes, rows: Sequence[dict[str, Any]], method: str) -> None
     guide(axes, epsilons, means, power, f"slope {power}")
     bound = [next(r["guaranteed"] for r in mine if r["epsilon"] == e) for e in epsilons]
     axes.plot(epsilons, bound, "--", color=plots.VERMILION, label="guaranteed by the theorem")
-    log_axes(axes, "epsilon", "", epsilons)
+    log_axes(axes, "epsilon", "", epsilons, legend_below=True)
 
 
 _NOTES = (

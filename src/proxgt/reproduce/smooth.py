@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from proxgt import plots
 from proxgt.consensus import Consensus, Gossip
@@ -239,7 +240,7 @@ def _draw(panels: Sequence[Axes], rows: Sequence[dict[str, Any]], duels: Sequenc
         looks = {
             duel.rival: (plots.VERMILION, "s-"),
             _given(duel): (plots.VERMILION, "*"),
-            f"ProxGT-{duel.name}": (plots.BLUE, "o-"),
+            f"ProxGT-{duel.name}": (plots.BLUE, "o"),
         }
         for method, (colour, style) in looks.items():
             mine = [row for row in rows if row["method"] == method]
@@ -247,22 +248,18 @@ def _draw(panels: Sequence[Axes], rows: Sequence[dict[str, Any]], duels: Sequenc
             means = [np.mean([r["samples"] for r in mine if r["gap"] == gap]) for gap in gaps]
             size = 10 if style == "*" else 5
             axes.plot(gaps, means, style, color=colour, markersize=size, label=method)
-            if style == "o-":
+            if style == "o":
                 guide(axes, gaps, means, 0, "topology-independent, as proven")
         axes.set_title("empirical risk" if duel.name == "SR-E" else "population risk", fontsize=11)
         if duel.edge < 1:
-            axes.axvline(duel.edge, color="0.45", linestyle="--", linewidth=1)
-            axes.annotate(
-                f"{duel.rival} proven\noptimal from here",
-                (duel.edge, 0.6),
-                xycoords=("data", "axes fraction"),
-                xytext=(-4, 0),
-                textcoords="offset points",
-                ha="right",
-                fontsize=8,
-                color="0.35",
-            )
-        log_axes(axes, "spectral gap 1 - lambda_*", "samples per node" if duel is duels[0] else "")
+            axes.set_xscale("log")
+            axes.axvspan(duel.edge, 1.2, color="0.88", label=f"{duel.rival} proven optimal")
+            axes.set_xlim(right=1.2)
+        y = "samples per node" if duel is duels[0] else ""
+        log_axes(axes, "spectral gap 1 - lambda_*", y, legend_below=True)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.yaxis.set_minor_locator(NullLocator())
 
 
 _NOTES = (

@@ -15,7 +15,7 @@ from proxgt.consensus import Gossip
 from proxgt.methods import ProxGT
 from proxgt.networks import Network
 from proxgt.problems import Problem
-from proxgt.reproduce.findings import BELOW, Check, Finding, Interval
+from proxgt.reproduce.findings import BELOW, LETTERS, Check, Finding, Interval
 from proxgt.reproduce.settings import (
     Effort,
     bounded_quadratic,
@@ -128,27 +128,34 @@ def _draw(panels: Sequence[Axes], rows: Sequence[dict[str, Any]]) -> None:
 
 
 def draw_method(axes: Axes, rows: Sequence[dict[str, Any]], method: str) -> None:
-    """Samples on every graph, each seed and their mean, for both choices of K and of alpha."""
-    colours = dict(zip(ROUNDS, (plots.BLUE, plots.VERMILION), strict=True))
-    dashes = dict(zip(STEPS, ("o-", "s--"), strict=True))
+    """Samples on every graph, each seed and their mean, for both choices of K and of alpha.
+
+    Those of the theorem's K are large and open, for both to be seen where they are the same.
+    """
+    sizes = dict(zip(ROUNDS, ((plots.BLUE, 6, "none"), (plots.VERMILION, 3, "full")), strict=True))
+    looks = dict(zip(STEPS, (("o-", "full", 0.97), ("s--", "none", 0.9)), strict=True))
     mine = [row for row in rows if row["method"] == method]
+    axes.set_yscale("log")
     for rounds, step in product(ROUNDS, STEPS):
+        (colour, size, fill), (style, triangle, height) = sizes[rounds], looks[step]
         samples = samples_of(mine, rounds, step)
-        places = [place for place, found in enumerate(samples.values()) for _ in found]
-        every = np.concatenate(list(samples.values()))
-        axes.plot(places, every, dashes[step][0], color=colours[rounds], markersize=3)
+        for place, found in enumerate(samples.values()):
+            (points,) = axes.plot([place] * len(found), found, style[0], color=colour)
+            points.set(markersize=size, fillstyle=fill, markeredgewidth=0.8)
         means = [np.mean(found) for found in samples.values()]
-        (line,) = axes.plot(means, dashes[step][1:], color=colours[rounds], linewidth=1)
-        line.set_label(f"{rounds}, {step}")
+        axes.plot(means, style[1:], color=colour, linewidth=1, label=f"{rounds}, {step}")
         lost = [place for place, mean in enumerate(means) if np.isinf(mean)]
         top = axes.get_xaxis_transform()  # y in shares of the height
-        axes.plot(lost, [0.97] * len(lost), "^", color=colours[rounds], transform=top)
+        (marks,) = axes.plot(lost, [height] * len(lost), "^", color=colour, transform=top)
+        marks.set(fillstyle=triangle, label=f"not there: {step}" if lost else "")
         axes.set_xticks(range(len(samples)), list(samples), rotation=30, ha="right")
-    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** 0.2)  # room for the triangles above all points
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", axis="y")
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=8, **BELOW | {"bbox_to_anchor": (0.5, -0.26)})
+    axes.tick_params(labelsize=LETTERS)
+    axes.legend(**BELOW | {"borderaxespad": 5.5})
 
 
 _NOTES = (
@@ -157,6 +164,7 @@ _NOTES = (
     "K is the least with the contraction of its Chebyshev polynomial at most 1/(n max(zeta, 1)). "
     "The theorem's step is the same on all graphs; the best one is of a grid for every graph, so "
     "that K = 1 is not blamed for a step that is too large for it.",
-    f"K = 1 may not get there at all within {_MOST:,} steps: infinite, and a triangle at the top. "
+    f"K = 1 may not get there at all within {_MOST:,} steps: infinite, and a triangle at the top, "
+    "filled for the theorem's step and open for the best one. "
     "Every graph is given the same seeds, and so the same samples are drawn on all of them.",
 )

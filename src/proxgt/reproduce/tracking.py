@@ -22,7 +22,7 @@ from proxgt.estimators import SARAH, Estimator, Minibatch
 from proxgt.methods import ProxGT
 from proxgt.networks import Network
 from proxgt.problems import Problem
-from proxgt.reproduce.findings import Check, Finding, Interval
+from proxgt.reproduce.findings import BELOW, LETTERS, Check, Finding, Interval
 from proxgt.reproduce.inequalities import ROUNDING, largest_nu, paths, ratio, statements
 from proxgt.reproduce.runs import curve
 from proxgt.reproduce.settings import (
@@ -208,11 +208,12 @@ def _draw_method(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
         point.set_markerfacecolor(_COLOURS[graph] if printed else "none")
         point.set_markersize(5 if printed else 8)
     axes.axvline(1, color="0.2", linewidth=1)
-    axes.text(1.15, -0.45, "tight", va="center", fontsize=9)
+    axes.text(1.15, -0.45, "tight", va="center", fontsize=LETTERS)
     axes.set_xscale("log")
     axes.set_xlabel("lhs/rhs")
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(labelsize=LETTERS)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", axis="x")
     axes.set_axisbelow(True)
@@ -233,14 +234,7 @@ def _legend(axes: Axes, graphs: Iterable[str]) -> None:
     handles = [mark(graph, _COLOURS[graph]) for graph in dict.fromkeys(graphs)]
     handles.append(mark("Chebyshev", "0.5", "s"))
     handles.append(mark("corrected", "0.5", "o", "none"))
-    axes.legend(
-        handles=handles,
-        frameon=False,
-        fontsize=8,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.16),
-        ncols=3,
-    )
+    axes.legend(handles=handles, ncols=2, **BELOW)
 
 
 _NOTES = (
