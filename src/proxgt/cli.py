@@ -157,7 +157,7 @@ def _add_reproduce(commands: Any, shared: _Parser) -> None:
         "reproduce", parents=[shared], help="measure a claim of the paper", description=_REPRODUCE
     )
     claim.add_argument("claim", metavar="CLAIM", help="one of them, or all")
-    claim.add_argument("--quick", action="store_true", help="minutes in place of an hour")
+    claim.add_argument("--quick", action="store_true", help="five minutes in place of twenty")
     claim.add_argument("--out", type=Path, metavar="DIR", help="where to write, a new directory")
     claim.set_defaults(command=run_reproduce)
 
