@@ -129,14 +129,27 @@ def test_one_module_alone_calls_mpi():
 
 
 @needs_mpi
-@pytest.mark.parametrize(("binding", "ranks"), [(["-bind-to", "core"], 2), ([], CORES + 1)])
 @pytest.mark.skipif(CORES < 2, reason="needs two cores")
-def test_ranks_share_out_the_cores_and_spin_only_on_one_of_their_own(binding, ranks):
-    """Bound or not: a bound rank sees one core, but that core is its own."""
-    program = "from proxgt.engines.messages import world; w = world(); print(w.cores, w.spins > 0)"
+@pytest.mark.parametrize(
+    ("binding", "ranks"), [([], 2), (["-bind-to", "core"], 2), ([], CORES + 1)]
+)
+def test_ranks_keep_to_their_share_of_the_cores(binding, ranks):
+    """Ranks that a launcher has bound stay where they are, and more ranks than cores anywhere."""
+    program = (
+        "import json\n"
+        "from proxgt.cores import usable_cores\n"
+        "from proxgt.engines.messages import world\n"
+        "w = world(); every = w.gathered((w.spins > 0, w.cores, list(usable_cores())), 'cores')\n"
+        "if w.rank == 0: print(json.dumps(every))\n"
+    )
     code, out, err = mpiexec(*binding, "-n", str(ranks), sys.executable, "-c", program)
     assert code == 0, err
-    assert out.splitlines() == [f"1 {bool(binding)}"] * ranks
+    spins, shares, held = zip(*json.loads(out), strict=True)
+    union, enough = set().union(*held), ranks <= CORES
+    assert set(spins) == {enough}
+    assert set(shares) == {max(1, len(union) // ranks)}
+    assert sum(map(len, held)) == len(union) * (1 if enough else ranks)  # disjoint, or all
+    assert len(union) == CORES or binding
 
 
 # refusals ---------------------------------------------------------------------------------------

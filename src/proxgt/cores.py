@@ -1,4 +1,4 @@
-"""The cores this process may use."""
+"""The cores that this process may use."""
 
 import os
 
@@ -8,3 +8,9 @@ def usable_cores() -> frozenset[int]:
     if hasattr(os, "sched_getaffinity"):
         return frozenset(os.sched_getaffinity(0))
     return frozenset(range(os.cpu_count() or 1))
+
+
+def keep_to(cores: frozenset[int]) -> None:
+    """Bind this thread, and those it starts from now on, to some cores, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)

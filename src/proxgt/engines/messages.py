@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxgt.cores import usable_cores
+from proxgt.cores import keep_to, usable_cores
 from proxgt.engines.witness import Witness
 
 _SPINS = 300  # polls before a waiting rank gives its core away
@@ -133,7 +133,7 @@ class World:
         self.setting_up = True  # whether ranks meet only in `gathered`
         self.name = f"rank {self.rank}"  # and which nodes it holds, for messages
         self._witness: Witness | None = None
-        self.cores, ranks_a_core = self._shared_out()
+        self.cores, ranks_a_core = self._share_out()
         # Ranks beyond the cores must not spin: the rank they wait for needs their core.
         self.spins = _SPINS if ranks_a_core <= 1 else 0
         if self.size > 1:
@@ -143,16 +143,23 @@ class World:
             self._witness = Witness(Path(self.gathered(str(said), "witness")[0]))
             self._witness.name(self.name)
 
-    def _shared_out(self) -> tuple[int, float]:
-        """This rank's share of the cores that the ranks of this machine may use, bound or not;
-        and how many ranks there are to a core."""
-        here = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
-        used = np.zeros(max(usable_cores() | {os.cpu_count() or 1}) + 1, np.uint8)
-        used[list(usable_cores())] = 1
-        here.Allreduce(self.mpi.IN_PLACE, used, op=self.mpi.MAX)
-        cores, ranks = int(used.sum()), here.Get_size()
+    def _share_out(self) -> tuple[int, float]:
+        """How many cores this rank has for itself, and how many ranks there are to a core.
+
+        Ranks that no launcher has bound keep to equal shares of the machine's cores. Threads of
+        all on all cores get in one another's way: at p = 123 they took 1.4 times as long.
+        """
+        here, mine = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED), usable_cores()
+        any_of, all_of = np.zeros((2, max(mine | {os.cpu_count() or 1}) + 1), np.uint8)
+        any_of[list(mine)] = all_of[list(mine)] = 1
+        here.Allreduce(self.mpi.IN_PLACE, any_of, op=self.mpi.MAX)
+        here.Allreduce(self.mpi.IN_PLACE, all_of, op=self.mpi.MIN)
+        rank, ranks = here.Get_rank(), here.Get_size()
         here.Free()
-        return max(1, cores // ranks), ranks / cores
+        cores = np.flatnonzero(any_of)
+        if 1 < ranks <= len(cores) == all_of.sum():
+            keep_to(frozenset(np.array_split(cores, ranks)[rank].tolist()))
+        return max(1, len(cores) // ranks), ranks / len(cores)
 
     def hold(self, nodes: str) -> None:
         """Name the nodes of this rank in what is said of it."""

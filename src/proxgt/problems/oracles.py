@@ -25,11 +25,11 @@ Loss = Callable[[Any, Any], Any]
 
 # A gradient first copies the drawn samples of its nodes side by side. A copy that fits a cache is
 # not fetched twice, so where a step draws more, nodes go in groups, one group after another, of at
-# least as many nodes as cores: measured on two cores, a fifth faster at 2.5 MB a step, up to 1.9
-# times at 40. Nor are the samples of all nodes ever copied whole. On one core the samples of one
-# node go in parts, too: a quarter faster at 25 MB a node; on two, threads would get too little.
-_GROUP = 256 << 10  # bytes of the samples of several nodes, for every core
-_PART = 8 << 20  # bytes of the samples of one node, where one core computes
+# least as many nodes as cores unless these are too large for the cache that cores share; then
+# the samples of one node go in parts. Measured on two cores: a fifth faster at 2.5 MB a step,
+# 1.9 times at 205, of 25 MB a node. Nor are the samples of all nodes ever copied whole.
+_GROUP = 256 << 10  # bytes copied at once for every core
+_PART = 8 << 20  # and at most
 
 
 class Oracle(ABC):
@@ -123,12 +123,13 @@ class FiniteOracle(Oracle):
         """As in `Oracle`, but one group of samples after another where they are many."""
         rows = self.first[:, None] + draw
         sample = jax.eval_shape(self._rows, rows[0, 0])
-        size = sum(math.prod(a.shape) * a.dtype.itemsize for a in jax.tree.leaves(sample))
-        if self.cores == 1 and size * rows.shape[1] > _PART:
-            parts = -(-size * rows.shape[1] // _PART)
+        bytes_ = sum(math.prod(a.shape) * a.dtype.itemsize for a in jax.tree.leaves(sample))
+        size = max(1, bytes_ * rows.shape[1])  # of a node's draw
+        parts = -(-size // _PART)
+        if parts > 1:
             return jax.lax.map(lambda node: self._in_parts(node[0], node[1], parts), (x, rows))
-        groups = max(1, -(-size * rows.size // (_GROUP * self.cores)))
-        nodes = max(self.cores, -(-len(rows) // groups))
+        groups = -(-size * len(rows) // (_GROUP * self.cores))
+        nodes = min(_PART // size, max(self.cores, -(-len(rows) // groups)))
         one = jax.grad(self._batch_loss)
         if nodes >= len(rows):
             return jax.vmap(one)(x, self._rows(rows))
