@@ -26,9 +26,7 @@ import proxgt as pg
 from proxgt.cores import keep_to, usable_cores
 
 ALONE = "--local" in sys.argv  # the process of `local`, which begins no MPI
-if ALONE:
-    keep_to(frozenset(map(int, sys.argv[2].split(","))))
-else:
+if not ALONE:
     from mpi4py import MPI
 
     COMM = MPI.COMM_WORLD
@@ -152,10 +150,12 @@ def one_process(m, p, batch, steps):
     """The local engine, started by rank 0 in a process on all cores, while the ranks sleep."""
     rate_ = 0.0
     if COMM.rank == 0:
-        cores = ",".join(map(str, CORES))
-        asked = [sys.executable, __file__, "--local", cores, *map(str, (m, p, batch, steps))]
+        asked = [sys.executable, __file__, "--local", *map(str, (m, p, batch, steps))]
         theirs = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "MPI", "OMPI"))}
+        mine = usable_cores()
+        keep_to(CORES)  # which the process inherits
         done = subprocess.run(asked, env=theirs, capture_output=True, text=True)
+        keep_to(mine)
         if done.returncode:
             raise SystemExit(done.stderr)
         rate_ = float(done.stdout)
@@ -185,6 +185,6 @@ def main():
 
 if __name__ == "__main__":
     if ALONE:
-        alone(*map(int, sys.argv[3:]))
+        alone(*map(int, sys.argv[2:]))
     else:
         main()
